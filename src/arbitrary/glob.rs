@@ -1,0 +1,1 @@
+//! Which values of `glob` are worth testing?

@@ -1,0 +1,1 @@
+//! Which values of `lang` are worth testing?

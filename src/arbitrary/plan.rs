@@ -1,0 +1,1 @@
+//! Which values of `plan` are worth testing?

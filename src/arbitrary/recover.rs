@@ -1,0 +1,1 @@
+//! Which values of `recover` are worth testing?

@@ -1,0 +1,1 @@
+//! Which values of `run` are worth testing?

@@ -1,0 +1,134 @@
+//! Which bytes identify a value? Canonical JSON (RFC 8785) and SHA-256; the only room of `sha2`.
+
+use serde::{Deserialize, Serialize};
+use sha2::Digest as _;
+use std::io::{self, Write};
+
+/// `sha256:` and 64 hexadecimal digits.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Digest([u8; 32]);
+
+impl Digest {
+    /// The digest of some bytes.
+    #[must_use]
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(sha2::Sha256::digest(bytes).into())
+    }
+
+    /// The digest of a value's canonical form, without building that form in memory.
+    #[must_use]
+    pub fn of_value<T: Serialize>(value: &T) -> Self {
+        let mut hasher = Hasher::default();
+        // Writing into a hasher cannot fail, and the types of this crate have string keys only.
+        let _ = write_canonical(value, &mut hasher);
+        hasher.finish()
+    }
+
+    /// The 64 digits without the prefix.
+    #[must_use]
+    pub fn hex(&self) -> String {
+        self.0.iter().map(|b| format!("{b:02x}")).collect()
+    }
+}
+
+impl std::fmt::Display for Digest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "sha256:{}", self.hex())
+    }
+}
+
+impl std::fmt::Debug for Digest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+impl From<Digest> for String {
+    fn from(digest: Digest) -> Self {
+        digest.to_string()
+    }
+}
+
+impl TryFrom<String> for Digest {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
+impl std::str::FromStr for Digest {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        const WRONG: &str = "a digest is `sha256:` and 64 lower case hexadecimal digits";
+        let hex = text.strip_prefix("sha256:").ok_or(WRONG)?;
+        if hex.len() != 64 || hex.bytes().any(|b| !matches!(b, b'0'..=b'9' | b'a'..=b'f')) {
+            return Err(WRONG);
+        }
+        let mut bytes = [0; 32];
+        for (i, byte) in bytes.iter_mut().enumerate() {
+            let pair = hex.get(2 * i..2 * i + 2).ok_or(WRONG)?;
+            *byte = u8::from_str_radix(pair, 16).map_err(|_| WRONG)?;
+        }
+        Ok(Self(bytes))
+    }
+}
+
+/// A writer that keeps only the SHA-256 of what passes through.
+#[derive(Default)]
+pub struct Hasher(sha2::Sha256);
+
+impl Hasher {
+    /// The digest of all that was written.
+    #[must_use]
+    pub fn finish(self) -> Digest {
+        Digest(self.0.finalize().into())
+    }
+}
+
+impl Write for Hasher {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Writes a value in canonical form: no blanks, shortest escapes, keys in order, no final newline.
+///
+/// INVARIANT (canonical): every serialised type of this crate declares its fields in the order of their JSON names and
+/// uses ordered maps with ASCII keys, and holds no number but integers below 2^53; so the compact form is the canonical one.
+/// `tests/props/plan.rs` compares it with an independent implementation of RFC 8785.
+///
+/// # Errors
+/// What the writer reports.
+pub fn write_canonical<T: Serialize, W: Write>(value: &T, writer: W) -> io::Result<()> {
+    serde_json::to_writer(writer, value).map_err(io::Error::from)
+}
+
+/// The canonical form as text.
+#[must_use]
+pub fn to_canonical<T: Serialize>(value: &T) -> String {
+    serde_json::to_string(value).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digests() {
+        // FIPS 180-4, the empty message.
+        let empty = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+        assert_eq!(Digest::of(b"").to_string(), empty);
+        assert_eq!(empty.parse::<Digest>().unwrap(), Digest::of(b""));
+        assert!("sha256:00".parse::<Digest>().is_err());
+        assert!(empty.to_uppercase().parse::<Digest>().is_err());
+        assert_eq!(Digest::of_value(&"a"), Digest::of(b"\"a\""));
+    }
+}

@@ -1,0 +1,83 @@
+//! Which files did the change touch?
+
+use super::path::RepoPath;
+use serde::{Deserialize, Serialize};
+
+/// What happened to a file. A rename is its old path deleted and its new path added (language.md section 5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Status {
+    /// It is new.
+    Added,
+    /// Its content or mode is another.
+    Modified,
+    /// It is gone.
+    Deleted,
+    /// A file became a symlink, a directory a submodule, …
+    TypeChanged,
+}
+
+/// One changed file.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ChangedFile {
+    /// Its path.
+    pub path: RepoPath,
+    /// What happened to it.
+    pub status: Status,
+}
+
+/// All changed files of a request: sorted bytewise, each path once.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Vec<ChangedFile>")]
+pub struct ChangeSet(Vec<ChangedFile>);
+
+impl ChangeSet {
+    /// Sorts and removes repetitions. A path that occurs with several statuses keeps the last one given, except that
+    /// a deletion and an addition of one path make it modified.
+    #[must_use]
+    pub fn new(mut files: Vec<ChangedFile>) -> Self {
+        files.sort_by(|a, b| a.path.cmp(&b.path));
+        files.dedup_by(|later, kept| {
+            if later.path != kept.path {
+                return false;
+            }
+            kept.status = match (kept.status, later.status) {
+                (Status::Deleted, Status::Added) | (Status::Added, Status::Deleted) => Status::Modified,
+                (_, last) => last,
+            };
+            true
+        });
+        Self(files)
+    }
+
+    /// The files in byte order of their paths.
+    #[must_use]
+    pub fn files(&self) -> &[ChangedFile] {
+        &self.0
+    }
+
+    /// Whether nothing changed.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// How many files changed.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether this very path changed.
+    #[must_use]
+    pub fn contains(&self, path: &RepoPath) -> bool {
+        self.0.binary_search_by(|f| f.path.cmp(path)).is_ok()
+    }
+}
+
+impl From<Vec<ChangedFile>> for ChangeSet {
+    fn from(files: Vec<ChangedFile>) -> Self {
+        Self::new(files)
+    }
+}

@@ -1,0 +1,228 @@
+//! What is a command, once its text has been read, and how is it written again?
+//!
+//! Unaware of the grammar: `lang/command` reads text, this file only holds the result and quotes it, so that rooms which
+//! may not see text (`plan`, `recover`) can still show commands.
+
+use super::word::{Word, is_unsafe_to_show};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Environment assignments of a command, by name.
+pub type Env = BTreeMap<String, Word>;
+
+/// One word of a command in a contract or a request.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Piece {
+    /// An argument as it is.
+    Word(Word),
+    /// `{changed}`: the changed files, one argument each (language.md section 5).
+    Changed,
+}
+
+/// A command as it was read: what it starts, or why it cannot be started without a shell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// An environment and an argument vector with at least one word.
+    Argv {
+        /// The assignments in front.
+        env: Env,
+        /// The words; the first is the program.
+        pieces: Vec<Piece>,
+    },
+    /// A text outside the grammar. Recovery decides what becomes of it.
+    Unsupported {
+        /// The whole text, as it was written.
+        text: String,
+        /// What is wrong with it, and what could be done about it.
+        unsupported: Unsupported,
+    },
+}
+
+impl Command {
+    /// Whether `{changed}` is among the words.
+    #[must_use]
+    pub fn has_changed(&self) -> bool {
+        matches!(self, Command::Argv { pieces, .. } if pieces.contains(&Piece::Changed))
+    }
+
+    /// The command's text in normal form; an unsupported one as it was written.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        match self {
+            Command::Argv { env, pieces } => {
+                let words = pieces.iter().map(|p| match p {
+                    Piece::Word(word) => quote(word),
+                    Piece::Changed => "{changed}".to_owned(),
+                });
+                join_text(env, words)
+            }
+            Command::Unsupported { text, .. } => text.clone(),
+        }
+    }
+}
+
+/// Why a text is no command (engine.md section 13).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Unsupported {
+    /// The parts of a conjunction `a && b && …`, when the text is nothing else. Empty for every other text.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub chain: Vec<Link>,
+    /// Where the fault begins, in bytes from the text's beginning.
+    pub offset: usize,
+    /// The kind of fault.
+    pub reason: UnsupportedReason,
+    /// The text at fault.
+    pub text: String,
+}
+
+/// The kinds of fault (engine.md section 13).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum UnsupportedReason {
+    /// A shell operator, or a newline outside quotes.
+    Operator,
+    /// `$NAME`, `${…}`, `$(…)` or a backquote.
+    Expansion,
+    /// A shell builtin that is no program.
+    Builtin,
+    /// A quote that is not closed, or a backslash at the end.
+    Quote,
+    /// An unquoted `#` at a word's start.
+    Comment,
+    /// No word at all.
+    Empty,
+    /// A first word that can be no program: it ends in `:` or begins with `-`.
+    Program,
+}
+
+/// One part of a conjunction.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged, deny_unknown_fields)]
+pub enum Link {
+    /// `cd DIR`: the parts behind it run in another directory.
+    ChangeDirectory {
+        /// The directory as it was written, relative to the one before.
+        cd: Word,
+    },
+    /// A part that is a command of its own.
+    Run {
+        /// Its words.
+        argv: Vec<Word>,
+        /// Its assignments.
+        env: Env,
+    },
+    /// A part that the grammar does not support either (a pipe, an expansion).
+    Other {
+        /// The part's text.
+        text: String,
+        /// What is wrong with it.
+        unsupported: Box<Unsupported>,
+    },
+}
+
+/// Whether a name may stand in front of `=` in an assignment: `[A-Za-z_][A-Za-z0-9_]*`.
+#[must_use]
+pub fn is_env_name(name: &str) -> bool {
+    let mut bytes = name.bytes();
+    bytes.next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')
+        && bytes.all(|b| b.is_ascii_alphanumeric() || b == b'_')
+}
+
+/// Writes a command so that the command grammar reads back the same environment and words.
+#[must_use]
+pub fn to_text(env: &Env, argv: &[Word]) -> String {
+    join_text(env, argv.iter().map(quote))
+}
+
+fn join_text(env: &Env, words: impl Iterator<Item = String>) -> String {
+    let mut parts: Vec<String> =
+        env.iter()
+            .map(|(name, value)| {
+                if value.as_bytes().is_empty() { format!("{name}=") } else { format!("{name}={}", quote_value(value)) }
+            })
+            .collect();
+    // A program whose name reads as an assignment must not become one.
+    let mut words = words.peekable();
+    if let Some(first) = words.next() {
+        let assignment = first.split_once('=').is_some_and(|(name, _)| is_env_name(name));
+        parts.push(if assignment { format!("'{first}'") } else { first });
+    }
+    parts.extend(words);
+    parts.join(" ")
+}
+
+/// Quotes one word. Words of harmless characters stay bare; control characters, invisible ones and bytes that are not
+/// UTF-8 are written `$'\xHH'`, so that the text is inert wherever it is shown.
+#[must_use]
+pub fn quote(word: &Word) -> String {
+    if word.as_bytes().is_empty() {
+        return "''".to_owned();
+    }
+    quote_value(word)
+}
+
+fn quote_value(word: &Word) -> String {
+    let Some(text) = word.as_str() else { return quote_bytes(word.as_bytes()) };
+    if text.chars().any(is_unsafe_to_show) {
+        return quote_bytes(word.as_bytes());
+    }
+    let harmless = |c: char| c.is_alphanumeric() || "@%+=:,./_-".contains(c);
+    if text.chars().all(harmless) {
+        return text.to_owned();
+    }
+    if !text.contains('\'') {
+        return format!("'{text}'");
+    }
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        if matches!(c, '"' | '\\' | '$' | '`') {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+    out.push('"');
+    out
+}
+
+fn quote_bytes(bytes: &[u8]) -> String {
+    let mut out = String::from("$'");
+    for chunk in bytes.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            if is_unsafe_to_show(c) || matches!(c, '\'' | '\\') {
+                let mut buffer = [0; 4];
+                out.extend(c.encode_utf8(&mut buffer).bytes().map(|b| format!("\\x{b:02x}")));
+            } else {
+                out.push(c);
+            }
+        }
+        out.extend(chunk.invalid().iter().map(|b| format!("\\x{b:02x}")));
+    }
+    out.push('\'');
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quoting() {
+        for (word, text) in [
+            ("a", "a"),
+            ("", "''"),
+            ("a b", "'a b'"),
+            ("it's", "\"it's\""),
+            ("it's $5", "\"it's \\$5\""),
+            ("{changed}", "'{changed}'"),
+            ("#", "'#'"),
+            ("a\nb", "$'a\\x0ab'"),
+            ("größe", "größe"),
+        ] {
+            assert_eq!(quote(&Word::from(word)), text, "{word}");
+        }
+        assert_eq!(quote(&Word::new(b"\xff".to_vec())), "$'\\xff'");
+        let env = Env::from([("A".to_owned(), Word::from("")), ("B".to_owned(), Word::from("x y"))]);
+        assert_eq!(to_text(&env, &[Word::from("FOO=1"), Word::from("c=d")]), "A= B='x y' 'FOO=1' c=d");
+    }
+}

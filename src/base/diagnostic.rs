@@ -1,0 +1,116 @@
+//! What is wrong with what the user wrote, and how would they mend it?
+
+use super::span::Place;
+
+/// A stable name of a kind of message, such as `vplan::lang::unknown_statement`. A code never changes its meaning.
+///
+/// Each room declares its own in its `error.rs` and lists them in `CODES` there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Code(pub &'static str);
+
+impl std::fmt::Display for Code {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// The contract cannot be used.
+    Error,
+    /// It can, but it hardly means what its author wanted.
+    Warning,
+}
+
+/// A remark on a place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Label {
+    /// What it points at.
+    pub place: Place,
+    /// The remark; lower case, no full stop.
+    pub text: String,
+}
+
+/// One message about a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// The kind of message.
+    pub code: Code,
+    /// How bad it is.
+    pub severity: Severity,
+    /// One line, lower case, no full stop, user text in backticks.
+    pub message: String,
+    /// The places; the first is the primary one. Empty only for faults of a whole file.
+    pub labels: Vec<Label>,
+    /// How to mend it, if that is known.
+    pub help: Option<String>,
+}
+
+impl Diagnostic {
+    /// Makes an error.
+    #[must_use]
+    pub fn error(code: Code, message: impl Into<String>) -> Self {
+        Self { code, severity: Severity::Error, message: message.into(), labels: Vec::new(), help: None }
+    }
+
+    /// Makes a warning.
+    #[must_use]
+    pub fn warning(code: Code, message: impl Into<String>) -> Self {
+        Self { severity: Severity::Warning, ..Self::error(code, message) }
+    }
+
+    /// Adds a place with a remark.
+    #[must_use]
+    pub fn label(mut self, place: Place, text: impl Into<String>) -> Self {
+        self.labels.push(Label { place, text: text.into() });
+        self
+    }
+
+    /// Says how to mend it.
+    #[must_use]
+    pub fn help(mut self, text: impl Into<String>) -> Self {
+        self.help = Some(text.into());
+        self
+    }
+}
+
+/// An ordered sink of messages: stages add what they find and go on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Diagnostics(Vec<Diagnostic>);
+
+impl Diagnostics {
+    /// Adds one.
+    pub fn push(&mut self, diagnostic: Diagnostic) {
+        self.0.push(diagnostic);
+    }
+
+    /// Adds all of another sink.
+    pub fn append(&mut self, other: Diagnostics) {
+        self.0.extend(other.0);
+    }
+
+    /// Whether one of them is an error.
+    #[must_use]
+    pub fn has_errors(&self) -> bool {
+        self.0.iter().any(|d| d.severity == Severity::Error)
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// All of them in the order of their places (file, offset), which is the order in which they are shown.
+    #[must_use]
+    pub fn sorted(mut self) -> Vec<Diagnostic> {
+        self.0.sort_by_key(|d| d.labels.first().map(|l| l.place));
+        self.0
+    }
+
+    /// All of them, in the order in which they were found.
+    pub fn iter(&self) -> impl Iterator<Item = &Diagnostic> {
+        self.0.iter()
+    }
+}

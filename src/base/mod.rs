@@ -1,0 +1,13 @@
+//! Which words do all rooms share? Uses no other room.
+
+pub mod canon;
+pub mod change;
+pub mod command;
+pub mod diagnostic;
+pub mod glob;
+pub mod matching;
+pub mod path;
+pub mod source;
+pub mod span;
+pub mod unit;
+pub mod word;

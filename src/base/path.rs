@@ -1,0 +1,167 @@
+//! What names a file of the repository?
+
+use super::word::{deserialize_bytes, serialize_bytes, visible};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// A path below the repository's root: bytes, `/` between segments, no `.`, `..` or empty segment. The root is `.`.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RepoPath(Box<[u8]>);
+
+/// Why a path is none of the repository's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PathError {
+    /// It is empty.
+    Empty,
+    /// It begins with `/`.
+    Absolute,
+    /// It leaves the repository.
+    Outside,
+    /// It holds a NUL byte.
+    Nul,
+}
+
+impl RepoPath {
+    /// The repository's root, written `.`.
+    #[must_use]
+    pub fn root() -> Self {
+        Self(Box::from(*b"."))
+    }
+
+    /// Takes a name exactly as git or a directory entry gives it. `None` for what can be no path of a repository.
+    #[must_use]
+    pub fn from_exact(bytes: &[u8]) -> Option<Self> {
+        let ok = !bytes.is_empty()
+            && !bytes.contains(&0)
+            && bytes.split(|b| *b == b'/').all(|s| !matches!(s, b"" | b"." | b".."));
+        ok.then(|| Self(Box::from(bytes)))
+    }
+
+    /// Reads what a person wrote: `.` segments, doubled and trailing slashes go, `..` takes a segment away.
+    ///
+    /// # Errors
+    /// Empty, absolute and escaping paths, and NUL bytes.
+    pub fn parse(bytes: &[u8]) -> Result<Self, PathError> {
+        Self::root().join(bytes)
+    }
+
+    /// Reads a path relative to this one, as [`RepoPath::parse`] does.
+    ///
+    /// # Errors
+    /// Empty, absolute and escaping paths, and NUL bytes.
+    pub fn join(&self, bytes: &[u8]) -> Result<Self, PathError> {
+        match bytes {
+            [] => return Err(PathError::Empty),
+            [b'/', ..] => return Err(PathError::Absolute),
+            _ if bytes.contains(&0) => return Err(PathError::Nul),
+            _ => {}
+        }
+        let mut segments: Vec<&[u8]> = if self.is_root() { Vec::new() } else { self.segments().collect() };
+        for segment in bytes.split(|b| *b == b'/') {
+            match segment {
+                b"" | b"." => {}
+                b".." => {
+                    segments.pop().ok_or(PathError::Outside)?;
+                }
+                name => segments.push(name),
+            }
+        }
+        if segments.is_empty() {
+            return Ok(Self::root());
+        }
+        Ok(Self(segments.join(&b'/').into_boxed_slice()))
+    }
+
+    /// The bytes, `.` for the root.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// Whether it is the root.
+    #[must_use]
+    pub fn is_root(&self) -> bool {
+        &*self.0 == b"."
+    }
+
+    /// The segments; the root has the one segment `.`.
+    pub fn segments(&self) -> impl Iterator<Item = &[u8]> {
+        self.0.split(|b| *b == b'/')
+    }
+
+    /// What is left of `self` below `dir`, if it lies there.
+    #[must_use]
+    pub fn below(&self, dir: &RepoPath) -> Option<&[u8]> {
+        if dir.is_root() {
+            return Some(&self.0);
+        }
+        self.0.strip_prefix(&*dir.0)?.strip_prefix(b"/")
+    }
+
+    /// The last segment.
+    #[must_use]
+    pub fn name(&self) -> &[u8] {
+        self.0.rsplit(|b| *b == b'/').next().unwrap_or(&self.0)
+    }
+
+    /// As an operating system path, relative to the root.
+    #[must_use]
+    pub fn to_os(&self) -> std::path::PathBuf {
+        use std::os::unix::ffi::OsStrExt;
+        std::path::PathBuf::from(std::ffi::OsStr::from_bytes(&self.0))
+    }
+}
+
+impl std::fmt::Display for RepoPath {
+    /// Shows the path with everything escaped that could harm a terminal.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&visible(&self.0))
+    }
+}
+
+impl std::fmt::Debug for RepoPath {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "RepoPath({self})")
+    }
+}
+
+impl Serialize for RepoPath {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serialize_bytes(&self.0, serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for RepoPath {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let bytes = deserialize_bytes(deserializer)?;
+        if bytes == b"." {
+            return Ok(Self::root());
+        }
+        Self::from_exact(&bytes).ok_or_else(|| serde::de::Error::custom("not a path of the repository"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths() {
+        for (text, want) in [
+            ("a/b", Ok("a/b")),
+            ("./a//b/", Ok("a/b")),
+            ("a/../b", Ok("b")),
+            (".", Ok(".")),
+            ("a/..", Ok(".")),
+            ("..", Err(PathError::Outside)),
+            ("a/../../b", Err(PathError::Outside)),
+            ("/a", Err(PathError::Absolute)),
+            ("", Err(PathError::Empty)),
+        ] {
+            let got = RepoPath::parse(text.as_bytes());
+            assert_eq!(got.map(|p| p.to_string()), want.map(str::to_owned), "{text}");
+        }
+        let dir = RepoPath::parse(b"apps/web").unwrap();
+        assert_eq!(RepoPath::parse(b"apps/web/a").unwrap().below(&dir), Some(&b"a"[..]));
+        assert_eq!(RepoPath::parse(b"apps/web2").unwrap().below(&dir), None);
+    }
+}

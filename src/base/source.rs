@@ -1,0 +1,91 @@
+//! What did the user write, and which line is that?
+
+use super::span::{Place, SourceId, Span};
+
+/// One text with the name that diagnostics show for it.
+///
+/// The text is normalised once, before anything else sees it: a byte-order mark is dropped and CR LF becomes LF
+/// (language.md section 2), so all spans are offsets in the normalised text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    name: String,
+    text: String,
+    /// Offset of the first byte of each line.
+    lines: Vec<usize>,
+}
+
+/// A position as people count it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Position {
+    /// From 1.
+    pub line: usize,
+    /// From 1, in bytes.
+    pub column: usize,
+}
+
+impl Source {
+    /// Normalises a text and remembers its lines.
+    #[must_use]
+    pub fn new(name: impl Into<String>, text: &str) -> Self {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let text = if text.contains('\r') { text.replace("\r\n", "\n") } else { text.to_owned() };
+        let mut lines = vec![0];
+        lines.extend(text.bytes().enumerate().filter(|(_, b)| *b == b'\n').map(|(i, _)| i + 1));
+        Self { name: name.into(), text, lines }
+    }
+
+    /// The name, as a repository path or `-`.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The normalised text.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The text under a span; empty when the span lies outside.
+    #[must_use]
+    pub fn slice(&self, span: Span) -> &str {
+        self.text.get(span.start..span.end).unwrap_or("")
+    }
+
+    /// Line and column of an offset.
+    #[must_use]
+    pub fn position(&self, offset: usize) -> Position {
+        let line = self.lines.partition_point(|start| *start <= offset).max(1);
+        let start = self.lines.get(line - 1).copied().unwrap_or(0);
+        Position { line, column: offset.saturating_sub(start) + 1 }
+    }
+}
+
+/// All files of one contract, in the order in which they were read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sources(Vec<Source>);
+
+impl Sources {
+    /// Adds a file.
+    pub fn add(&mut self, source: Source) -> SourceId {
+        self.0.push(source);
+        SourceId(u16::try_from(self.0.len() - 1).unwrap_or(u16::MAX))
+    }
+
+    /// Looks a file up.
+    #[must_use]
+    pub fn get(&self, id: SourceId) -> Option<&Source> {
+        self.0.get(usize::from(id.0))
+    }
+
+    /// Line and column of a place's beginning; (1, 1) when the file is unknown.
+    #[must_use]
+    pub fn position(&self, place: Place) -> Position {
+        self.get(place.source).map_or(Position { line: 1, column: 1 }, |s| s.position(place.span.start))
+    }
+
+    /// All files.
+    pub fn iter(&self) -> impl Iterator<Item = (SourceId, &Source)> {
+        self.0.iter().enumerate().map(|(i, s)| (SourceId(u16::try_from(i).unwrap_or(u16::MAX)), s))
+    }
+}

@@ -1,0 +1,57 @@
+//! Where in a text is something?
+
+/// A half-open range of byte offsets in a [`Source`](super::source::Source)'s normalised text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Span {
+    /// Offset of the first byte.
+    pub start: usize,
+    /// Offset behind the last byte; never before `start`.
+    pub end: usize,
+}
+
+impl Span {
+    /// Makes a span; an `end` before `start` is raised to `start`.
+    #[must_use]
+    pub fn new(start: usize, end: usize) -> Self {
+        Self { start, end: end.max(start) }
+    }
+
+    /// The length in bytes.
+    #[must_use]
+    pub fn len(self) -> usize {
+        self.end - self.start
+    }
+
+    /// Whether the span covers no byte (the end of a file, a missing word).
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        self.start == self.end
+    }
+
+    /// The smallest span that covers both.
+    #[must_use]
+    pub fn to(self, other: Span) -> Span {
+        Span::new(self.start.min(other.start), self.end.max(other.end))
+    }
+}
+
+/// Which file of a [`Sources`](super::source::Sources) a span belongs to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SourceId(pub u16);
+
+/// A span in one of several files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Place {
+    /// The file.
+    pub source: SourceId,
+    /// Where in it.
+    pub span: Span,
+}
+
+impl Place {
+    /// Makes a place.
+    #[must_use]
+    pub fn new(source: SourceId, span: Span) -> Self {
+        Self { source, span }
+    }
+}

@@ -1,0 +1,207 @@
+//! How is a string of bytes kept, written as JSON, and shown to people?
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+/// An argument, a value or a piece of output: bytes, most of the time UTF-8.
+///
+/// As JSON it is a string, or `{"b64": "…"}` when it is not UTF-8 (engine.md section 3).
+#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Word(Vec<u8>);
+
+impl Word {
+    /// Takes bytes as they are.
+    #[must_use]
+    pub fn new(bytes: impl Into<Vec<u8>>) -> Self {
+        Self(bytes.into())
+    }
+
+    /// The bytes.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// The text, if it is one.
+    #[must_use]
+    pub fn as_str(&self) -> Option<&str> {
+        std::str::from_utf8(&self.0).ok()
+    }
+
+    /// The bytes, given away.
+    #[must_use]
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.0
+    }
+}
+
+impl From<&str> for Word {
+    fn from(text: &str) -> Self {
+        Self(text.as_bytes().to_vec())
+    }
+}
+
+impl From<String> for Word {
+    fn from(text: String) -> Self {
+        Self(text.into_bytes())
+    }
+}
+
+impl std::fmt::Debug for Word {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?}", String::from_utf8_lossy(&self.0))
+    }
+}
+
+impl Serialize for Word {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serialize_bytes(&self.0, serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Word {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserialize_bytes(deserializer).map(Self)
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct B64 {
+    b64: String,
+}
+
+/// Writes bytes as a string or as `{"b64": …}`.
+pub(super) fn serialize_bytes<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => serializer.serialize_str(text),
+        Err(_) => B64 { b64: encode_base64(bytes) }.serialize(serializer),
+    }
+}
+
+/// Reads what [`serialize_bytes`] wrote.
+pub(super) fn deserialize_bytes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Form {
+        Text(String),
+        Bytes(B64),
+    }
+    match Form::deserialize(deserializer)? {
+        Form::Text(text) => Ok(text.into_bytes()),
+        Form::Bytes(b64) => {
+            let bytes = decode_base64(&b64.b64).ok_or_else(|| de::Error::custom("`b64` is not base64"))?;
+            if std::str::from_utf8(&bytes).is_ok() {
+                return Err(de::Error::custom("`b64` is for bytes that are not UTF-8 only"));
+            }
+            Ok(bytes)
+        }
+    }
+}
+
+const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+/// Base64 with padding (RFC 4648 section 4).
+fn encode_base64(bytes: &[u8]) -> String {
+    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for chunk in bytes.chunks(3) {
+        let group = chunk.iter().fold(0_u32, |g, b| (g << 8) | u32::from(*b)) << (8 * (3 - chunk.len()));
+        for i in 0..4 {
+            let index = usize::try_from((group >> (18 - 6 * i)) & 63).unwrap_or(0);
+            let symbol = ALPHABET.get(index).copied().unwrap_or(b'=');
+            out.push(if i > chunk.len() { '=' } else { char::from(symbol) });
+        }
+    }
+    out
+}
+
+fn decode_base64(text: &str) -> Option<Vec<u8>> {
+    let bytes = text.as_bytes();
+    if !bytes.len().is_multiple_of(4) {
+        return None;
+    }
+    let mut out = Vec::with_capacity(bytes.len() / 4 * 3);
+    for chunk in bytes.chunks(4) {
+        let pad = chunk.iter().rev().take_while(|b| **b == b'=').count();
+        let mut group = 0_u32;
+        for b in chunk.iter().take(4 - pad) {
+            group = (group << 6) | u32::try_from(ALPHABET.iter().position(|a| a == b)?).ok()?;
+        }
+        group <<= 6 * u32::try_from(pad).ok()?;
+        let [_, a, b, c] = group.to_be_bytes();
+        out.extend([a, b, c].iter().take(3_usize.checked_sub(pad)?));
+    }
+    (encode_base64(&out) == text).then_some(out)
+}
+
+/// Whether a character may not reach a terminal or a log as it is: controls, bidirectional and other invisible format
+/// characters, line and paragraph separators, private use.
+#[must_use]
+pub fn is_unsafe_to_show(c: char) -> bool {
+    c.is_control()
+        || is_bidi_control(c)
+        || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200d}' | '\u{2028}' | '\u{2029}' | '\u{2060}'..='\u{2064}'
+            | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e000}'..='\u{f8ff}' | '\u{e0000}'..='\u{e0fff}' | '\u{f0000}'..='\u{10ffff}')
+}
+
+/// Whether a character changes the direction of the text around it (Unicode Standard Annex 9, section 2).
+#[must_use]
+pub fn is_bidi_control(c: char) -> bool {
+    matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Makes foreign bytes safe to show on one line: what [`is_unsafe_to_show`] becomes `\n`, `\t`, `\u{…}`, an invalid byte
+/// becomes `\xHH`. Everything that vplan prints and did not write itself goes through here.
+#[must_use]
+pub fn visible(bytes: &[u8]) -> String {
+    let mut out = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            match c {
+                '\n' => out.push_str("\\n"),
+                '\r' => out.push_str("\\r"),
+                '\t' => out.push_str("\\t"),
+                c if is_unsafe_to_show(c) => out.extend(c.escape_unicode()),
+                c => out.push(c),
+            }
+        }
+        for b in chunk.invalid() {
+            out.push_str(&format!("\\x{b:02x}"));
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base64_as_in_the_standard() {
+        // RFC 4648 section 10.
+        for (plain, coded) in
+            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("foobar", "Zm9vYmFy")]
+        {
+            assert_eq!(encode_base64(plain.as_bytes()), coded);
+            assert_eq!(decode_base64(coded).as_deref(), Some(plain.as_bytes()));
+        }
+        assert_eq!(encode_base64(b"\xff\xfe"), "//4=");
+        for bad in ["Z", "Zg=", "Zh==", "====", "Zg==Zg=="] {
+            assert_eq!(decode_base64(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn words_as_json() {
+        let json = serde_json::to_string(&[Word::from("a\n"), Word::new(b"\xff\xfe".to_vec())]).unwrap();
+        assert_eq!(json, r#"["a\n",{"b64":"//4="}]"#);
+        let back: Vec<Word> = serde_json::from_str(&json).unwrap();
+        assert_eq!(back, [Word::from("a\n"), Word::new(b"\xff\xfe".to_vec())]);
+        assert!(serde_json::from_str::<Word>(r#"{"b64":"Zg=="}"#).is_err(), "one value has one form");
+    }
+
+    #[test]
+    fn nothing_unsafe_is_shown() {
+        let nasty = b"a\x1b[2J\xffb\n\xe2\x80\xae\xc2\x9b";
+        assert_eq!(visible(nasty), "a\\u{1b}[2J\\xffb\\n\\u{202e}\\u{9b}");
+    }
+}

@@ -1,0 +1,79 @@
+//! What was seen of one try of a step? Bounded, plain data, made by the shell (`effect`) and judged by pure rooms.
+
+use serde::{Deserialize, Serialize};
+
+/// Everything known of one try.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Evidence {
+    /// The first assertion of a `file` check that does not hold, or the first that cannot be decided.
+    pub assertion: Option<String>,
+    /// How long it took, by the monotonic clock, in milliseconds.
+    pub duration_ms: u64,
+    /// Its exit code, if it exited by itself.
+    pub exit: Option<i32>,
+    /// How many processes were still there when it ended and had to be stopped.
+    pub leaked: u32,
+    /// The first file that `unchanged` selects and that the step changed.
+    pub mutated: Option<crate::base::path::RepoPath>,
+    /// The signal that ended it, such as `SIGKILL`.
+    pub signal: Option<String>,
+    /// Why it could not be started.
+    pub spawn_error: Option<SpawnError>,
+    /// What it wrote to standard error.
+    pub stderr: Captured,
+    /// What it wrote to standard output.
+    pub stdout: Captured,
+    /// Whether vplan stopped it because its time was up.
+    pub timed_out: bool,
+}
+
+/// A stream of output: its beginning and its end, and how much there was.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Captured {
+    /// The first bytes.
+    pub head: crate::base::word::Word,
+    /// The last bytes that are not in `head`; both together are everything when nothing was left out between them.
+    pub tail: crate::base::word::Word,
+    /// How many bytes the step wrote.
+    pub total: u64,
+}
+
+impl Captured {
+    /// Everything that was kept, in order.
+    #[must_use]
+    pub fn text(&self) -> Vec<u8> {
+        [self.head.as_bytes(), self.tail.as_bytes()].concat()
+    }
+
+    /// Whether the step wrote nothing but blanks.
+    #[must_use]
+    pub fn is_blank(&self) -> bool {
+        let blank = |w: &crate::base::word::Word| w.as_bytes().iter().all(u8::is_ascii_whitespace);
+        blank(&self.head) && blank(&self.tail)
+    }
+}
+
+impl From<&[u8]> for Captured {
+    fn from(bytes: &[u8]) -> Self {
+        Self { head: crate::base::word::Word::new(bytes), tail: Default::default(), total: bytes.len() as u64 }
+    }
+}
+
+impl std::fmt::Debug for Captured {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Captured({} bytes, {:?} … {:?})", self.total, self.head, self.tail)
+    }
+}
+
+/// Why a step could not be started.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SpawnError {
+    /// The system's name for it, such as `ENOENT`, or vplan's own: `PROGRAM_NOT_FOUND`, `PROGRAM_IN_REPOSITORY` (only an
+    /// entry of PATH that was left out has it), `NO_SUCH_DIRECTORY`, `DIRECTORY_OUTSIDE`.
+    pub code: String,
+    /// One line for people, with the way out.
+    pub message: String,
+}

@@ -1,0 +1,78 @@
+//! What kinds of checks are there, and when does one pass? One file per kind; a kind turns evidence into an outcome.
+
+pub mod evidence;
+pub mod file;
+pub mod outcome;
+pub mod request;
+
+use serde::{Deserialize, Serialize};
+
+/// The verb of a check (language.md section 6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Passes when the command exits with an accepted code.
+    Run,
+    /// Likewise; its output counts errors and warnings.
+    Compile,
+    /// Likewise; its output or report counts tests.
+    Test,
+    /// Likewise; its output counts issues.
+    Lint,
+    /// Passes when `sh -c` exits with an accepted code.
+    Shell,
+    /// Passes when every assertion about a path holds.
+    File,
+    /// Passes when an external program says so.
+    Judge,
+}
+
+impl Kind {
+    /// All kinds, in the order of language.md.
+    pub const ALL: [Kind; 7] = [Kind::Run, Kind::Compile, Kind::Test, Kind::Lint, Kind::Shell, Kind::File, Kind::Judge];
+
+    /// The verb in the language.
+    #[must_use]
+    pub fn verb(self) -> &'static str {
+        match self {
+            Kind::Run => "run",
+            Kind::Compile => "compile",
+            Kind::Test => "test",
+            Kind::Lint => "lint",
+            Kind::Shell => "shell",
+            Kind::File => "file",
+            Kind::Judge => "judge",
+        }
+    }
+
+    /// The time limit of a try when the contract gives none, in milliseconds (language.md section 6).
+    #[must_use]
+    pub fn default_timeout_ms(self) -> u64 {
+        match self {
+            Kind::Test => 120_000,
+            Kind::Judge => 30_000,
+            Kind::Run | Kind::Compile | Kind::Lint | Kind::Shell | Kind::File => 60_000,
+        }
+    }
+}
+
+/// Whether a failure fails the plan.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Severity {
+    /// It does.
+    #[default]
+    Blocking,
+    /// It is shown, stops nothing, and satisfies no `needs`.
+    Warning,
+}
+
+/// A report file that a command writes.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Report {
+    /// `junit`, `trx`, `tap` or `sarif`.
+    pub format: String,
+    /// Which files.
+    pub glob: crate::base::glob::Glob,
+}

@@ -1,0 +1,1 @@
+//! Which subcommands are there? One file each.

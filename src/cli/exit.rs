@@ -1,0 +1,1 @@
+//! Which exit code means what? (engine.md section 11)

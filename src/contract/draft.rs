@@ -1,0 +1,346 @@
+//! What did the author write, before anybody checked it?
+//!
+//! A front end lowers its syntax to this; `validate` turns it into a [`Contract`](super::Contract). Values are typed, but
+//! names are unresolved, globs unread, and nothing has been compared with anything else.
+
+use crate::base::canon::Digest;
+use crate::base::command::Command;
+use crate::base::span::Place;
+use crate::base::word::Word;
+use crate::check::Kind;
+use crate::check::request::Assertion;
+
+/// A value and the place it came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct At<T> {
+    /// The value.
+    pub value: T,
+    /// Where it stands.
+    pub place: Place,
+}
+
+impl<T> At<T> {
+    /// Pairs them.
+    pub fn new(value: T, place: Place) -> Self {
+        Self { value, place }
+    }
+}
+
+/// A whole contract, unchecked.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Draft {
+    /// Repository path of the main file.
+    pub path: String,
+    /// Digest of the formatted, comment-free form.
+    pub digest: Option<Digest>,
+    /// `contract` statements (a second one is an error).
+    pub names: Vec<At<String>>,
+    /// `import` statements. Known to the language, resolved in a later version.
+    pub imports: Vec<At<String>>,
+    /// `paths` statements.
+    pub paths: Vec<Paths>,
+    /// The heads of all conditional blocks, in file order.
+    pub conditions: Vec<At<Condition>>,
+    /// Checks and uses, in file order.
+    pub entries: Vec<Entry>,
+    /// `risk` statements.
+    pub risks: Vec<Risk>,
+    /// `sequence` statements.
+    pub sequences: Vec<Sequence>,
+    /// `role` blocks.
+    pub roles: Vec<Role>,
+    /// The settings of all `defaults` blocks.
+    pub defaults: Vec<At<Setting>>,
+    /// The settings of all `limits` blocks.
+    pub limits: Vec<At<Limit>>,
+    /// `scope` blocks.
+    pub scopes: Vec<At<Scope>>,
+    /// The lines of all `recover` blocks.
+    pub recover: Vec<At<Recover>>,
+    /// The lines of all `gate` blocks.
+    pub gate: Vec<At<Gate>>,
+    /// `judge-with` statements.
+    pub judge_with: Vec<At<Command>>,
+}
+
+/// `paths NAME = SEL…`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Paths {
+    /// The name.
+    pub name: At<String>,
+    /// The items.
+    pub items: Vec<Sel>,
+}
+
+/// An item of a selection.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sel {
+    /// Whether it excludes.
+    pub not: bool,
+    /// A glob or a name; the place covers the `!` too.
+    pub what: At<SelKind>,
+    /// Where the glob's own first byte stands when the text between the quotes has no escapes, so that faults inside the
+    /// glob can be pointed at.
+    pub inner: Option<usize>,
+}
+
+/// What an item is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SelKind {
+    /// The text of a glob, without a leading `!`.
+    Glob(String),
+    /// The name of a `paths` definition.
+    Name(String),
+}
+
+/// The head of a conditional block.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Condition {
+    /// `byRole`
+    Role(Vec<At<String>>),
+    /// `whenChangedAny`
+    ChangedAny(Vec<Sel>),
+    /// `whenChangedAll`
+    ChangedAll(Vec<Sel>),
+    /// `whenChangedOnly`
+    ChangedOnly(Vec<Sel>),
+    /// `whenChangedNone`
+    ChangedNone(Vec<Sel>),
+    /// `whenExists`
+    Exists(Vec<At<String>>),
+}
+
+/// A check, or a `use` of one.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Entry {
+    /// A definition.
+    Check(Box<Check>),
+    /// `use NAME…`
+    Use {
+        /// The names.
+        names: Vec<At<String>>,
+        /// Indices into [`Draft::conditions`], outermost first.
+        conditions: Vec<usize>,
+        /// The `tier` block around it, which is an error.
+        tier_block: Option<At<u8>>,
+        /// The statement.
+        place: Place,
+    },
+}
+
+/// A definition of a check.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Check {
+    /// Its name; `None` for an anonymous `run`.
+    pub name: Option<At<String>>,
+    /// What it does; exactly one is right.
+    pub verbs: Vec<At<Verb>>,
+    /// Its settings in the order of the text; repetitions have not been looked for.
+    pub settings: Vec<At<Setting>>,
+    /// Indices into [`Draft::conditions`], outermost first.
+    pub conditions: Vec<usize>,
+    /// The `tier` block around it.
+    pub tier_block: Option<At<u8>>,
+    /// The name, or the `run` of an anonymous one.
+    pub place: Place,
+}
+
+/// A verb with its object.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Verb {
+    /// `run`, `compile`, `test`, `lint`: the kind and the command.
+    Command(Kind, Command),
+    /// `shell TEXT`
+    Shell(String),
+    /// `file PATH { … }`
+    File {
+        /// The path.
+        path: At<String>,
+        /// The assertions.
+        assertions: Vec<At<Assertion>>,
+    },
+    /// `judge STRING`
+    Judge(String),
+}
+
+/// A setting of a check or of `defaults`, with its value read (language.md section 6).
+#[derive(Clone, Debug, PartialEq)]
+pub enum Setting {
+    /// `describe STR`
+    Describe(String),
+    /// `dir STR`
+    Dir(String),
+    /// `env NAME=VALUE`
+    Env(String, Word),
+    /// `pass-env NAME…`
+    PassEnv(Vec<At<String>>),
+    /// `tool-path STR…`
+    ToolPath(Vec<At<String>>),
+    /// `timeout D`, in milliseconds
+    Timeout(u64),
+    /// `retries N`
+    Retries(u32),
+    /// `exit N…`
+    Exit(Vec<At<i32>>),
+    /// `skip-exit N…`
+    SkipExit(Vec<At<i32>>),
+    /// `tier N`
+    Tier(u8),
+    /// `tags NAME…`
+    Tags(Vec<At<String>>),
+    /// `needs NAME…`
+    Needs(Vec<At<String>>),
+    /// `produces GLOB…`
+    Produces(Vec<Sel>),
+    /// `cleans GLOB…`
+    Cleans(Vec<Sel>),
+    /// `requires GLOB…`
+    Requires(Vec<Sel>),
+    /// `unchanged SEL…`
+    Unchanged(Vec<Sel>),
+    /// `inputs SEL…`
+    Inputs(Vec<Sel>),
+    /// `setup`
+    Setup,
+    /// `always`
+    Always,
+    /// `exclusive NAME`
+    Exclusive(String),
+    /// `format NAME`
+    Format(String),
+    /// `report FORMAT GLOB`
+    Report(String, Sel),
+    /// `max-errors N`
+    MaxErrors(u64),
+    /// `max-warnings N`
+    MaxWarnings(u64),
+    /// `min-tests N`
+    MinTests(u64),
+    /// `severity blocking|warning`
+    Severity(crate::check::Severity),
+    /// `optional`
+    Optional,
+    /// `context SEL…`
+    Context(Vec<Sel>),
+}
+
+impl Setting {
+    /// The word that begins it.
+    #[must_use]
+    pub fn keyword(&self) -> &'static str {
+        match self {
+            Setting::Describe(_) => "describe",
+            Setting::Dir(_) => "dir",
+            Setting::Env(..) => "env",
+            Setting::PassEnv(_) => "pass-env",
+            Setting::ToolPath(_) => "tool-path",
+            Setting::Timeout(_) => "timeout",
+            Setting::Retries(_) => "retries",
+            Setting::Exit(_) => "exit",
+            Setting::SkipExit(_) => "skip-exit",
+            Setting::Tier(_) => "tier",
+            Setting::Tags(_) => "tags",
+            Setting::Needs(_) => "needs",
+            Setting::Produces(_) => "produces",
+            Setting::Cleans(_) => "cleans",
+            Setting::Requires(_) => "requires",
+            Setting::Unchanged(_) => "unchanged",
+            Setting::Inputs(_) => "inputs",
+            Setting::Setup => "setup",
+            Setting::Always => "always",
+            Setting::Exclusive(_) => "exclusive",
+            Setting::Format(_) => "format",
+            Setting::Report(..) => "report",
+            Setting::MaxErrors(_) => "max-errors",
+            Setting::MaxWarnings(_) => "max-warnings",
+            Setting::MinTests(_) => "min-tests",
+            Setting::Severity(_) => "severity",
+            Setting::Optional => "optional",
+            Setting::Context(_) => "context",
+        }
+    }
+}
+
+/// `risk NAME tier N SEL…`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Risk {
+    /// The name.
+    pub name: At<String>,
+    /// The tier: 0, 1 or 2.
+    pub tier: At<u8>,
+    /// Which files.
+    pub items: Vec<Sel>,
+}
+
+/// `sequence GROUP -> GROUP …`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sequence {
+    /// The groups.
+    pub groups: Vec<At<Group>>,
+    /// The statement.
+    pub place: Place,
+}
+
+/// A group of a sequence.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Group {
+    /// `name, name`
+    Names(Vec<At<String>>),
+    /// `*`: all other checks of this file in the same tier.
+    Rest,
+}
+
+/// `role NAME { … }`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Role {
+    /// The name.
+    pub name: At<String>,
+    /// `only TAG…` lines.
+    pub only: Vec<At<Vec<At<String>>>>,
+    /// `max-checks N` lines.
+    pub max_checks: Vec<At<u64>>,
+}
+
+/// A line of `limits`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Limit {
+    /// `budget D`, in milliseconds
+    Budget(u64),
+    /// `max-checks N`
+    MaxChecks(u64),
+    /// `jobs N`
+    Jobs(u32),
+}
+
+/// A line of `scope`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Scope {
+    /// `allow SEL…`
+    Allow(Vec<Sel>),
+    /// `deny SEL…`
+    Deny(Vec<Sel>),
+}
+
+/// A line of `recover`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Recover {
+    /// `off`
+    Off,
+    /// `only RULE…`
+    Only(Vec<At<String>>),
+    /// `contract`
+    Contract,
+}
+
+/// A line of `gate`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Gate {
+    /// `confirmations N`
+    Confirmations(u32),
+    /// `retries N`
+    Retries(u32),
+    /// `on-exhausted WORD`
+    OnExhausted(String),
+    /// `propagate WORD`
+    Propagate(String),
+}

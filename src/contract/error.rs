@@ -1,0 +1,1 @@
+//! Which messages can a contract get once its syntax is right?

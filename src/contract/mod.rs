@@ -1,0 +1,299 @@
+//! What does a contract mean? The checked model that all front ends share.
+
+pub mod condition;
+pub mod draft;
+pub mod error;
+pub mod resolve;
+pub mod validate;
+
+use crate::base::canon::Digest;
+use crate::base::command::{Command, Env};
+use crate::base::glob::{Glob, Selection};
+use crate::base::path::RepoPath;
+use crate::base::span::Place;
+use crate::check::request::Assertion;
+use crate::check::{Kind, Report, Severity};
+use std::collections::BTreeMap;
+
+/// A contract without errors. Made by [`validate::validate`] only.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Contract {
+    /// Its name, if it has one.
+    pub name: Option<String>,
+    /// The file, as a repository path, or `-`.
+    pub path: String,
+    /// The digest of its formatted, comment-free form.
+    pub digest: Digest,
+    /// The checks, in base order (the order of the file).
+    pub checks: Vec<Check>,
+    /// Conditions, shared by all checks inside the same block.
+    pub conditions: Vec<Condition>,
+    /// The risk triggers, in file order.
+    pub risks: Vec<Risk>,
+    /// The `sequence` statements, in file order, `*` already replaced by what it stands for.
+    pub sequences: Vec<Sequence>,
+    /// All known roles, the four built-in ones included.
+    pub roles: BTreeMap<String, Role>,
+    /// `limits`.
+    pub limits: Limits,
+    /// `scope`.
+    pub scope: Scope,
+    /// `recover`.
+    pub recover: RecoverPolicy,
+    /// `gate`.
+    pub gate: Gate,
+    /// `judge-with`.
+    pub judge_with: Option<Command>,
+}
+
+/// An index into [`Contract::checks`].
+pub type CheckIndex = usize;
+/// An index into [`Contract::conditions`].
+pub type ConditionIndex = usize;
+
+/// One obligation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Check {
+    /// Its name, or the id derived from its words.
+    pub id: String,
+    /// Whether it has a name of its own (anonymous ones may be merged).
+    pub named: bool,
+    /// Where it is defined: its name, or its `run`.
+    pub place: Place,
+    /// Line of `place`, from 1.
+    pub line: usize,
+    /// Column of `place`, from 1.
+    pub column: usize,
+    /// Its verb.
+    pub kind: Kind,
+    /// What it does.
+    pub body: Body,
+    /// The places where it applies: its definition first, then each `use`. It is selected when all conditions of one of
+    /// them hold.
+    pub placements: Vec<Placement>,
+    /// 0, 1 or 2.
+    pub tier: u8,
+    /// `describe`.
+    pub describe: Option<String>,
+    /// `dir`.
+    pub dir: RepoPath,
+    /// `env`, the defaults' added, and the assignments in front of the command, which win.
+    pub env: Env,
+    /// `pass-env`, in file order.
+    pub pass_env: Vec<String>,
+    /// `tool-path`.
+    pub tool_path: Vec<RepoPath>,
+    /// The time limit of a try, in milliseconds.
+    pub timeout_ms: u64,
+    /// Further tries.
+    pub retries: u32,
+    /// Accepted exit codes, sorted.
+    pub exit: Vec<i32>,
+    /// Exit codes that mean "does not apply here", sorted.
+    pub skip_exit: Vec<i32>,
+    /// `tags`, in file order, each once.
+    pub tags: Vec<String>,
+    /// Checks that must run before and pass, in file order.
+    pub needs: Vec<CheckIndex>,
+    /// `produces`.
+    pub produces: Vec<Glob>,
+    /// `cleans`.
+    pub cleans: Vec<Glob>,
+    /// `requires`.
+    pub requires: Vec<Glob>,
+    /// `unchanged`.
+    pub unchanged: Option<Selection>,
+    /// `inputs`.
+    pub inputs: Option<Selection>,
+    /// `setup`.
+    pub setup: bool,
+    /// `always`.
+    pub always: bool,
+    /// `exclusive`.
+    pub exclusive: Option<String>,
+    /// `format`; `auto` by default.
+    pub format: String,
+    /// `report`.
+    pub report: Option<Report>,
+    /// `max-errors`.
+    pub max_errors: u64,
+    /// `max-warnings`; none means no limit.
+    pub max_warnings: Option<u64>,
+    /// `min-tests`; `None` when it was not written (then 1).
+    pub min_tests: Option<u64>,
+    /// `severity`.
+    pub severity: Severity,
+    /// `optional`.
+    pub optional: bool,
+    /// `context`.
+    pub context: Option<Selection>,
+}
+
+/// What a check does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Body {
+    /// `run`, `compile`, `test`, `lint`. The assignments in front are in [`Check::env`] already; `Command::Argv::env` is empty.
+    Command(Command),
+    /// `shell`: the text for `sh -c`.
+    Shell(String),
+    /// `file`.
+    File {
+        /// Which path.
+        path: RepoPath,
+        /// What must hold, at least one.
+        assertions: Vec<Assertion>,
+    },
+    /// `judge`: the question.
+    Judge(String),
+}
+
+/// One place where a check applies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placement {
+    /// The conditions around it, outermost first; all must hold.
+    pub conditions: Vec<ConditionIndex>,
+    /// Line of the definition or of the `use`.
+    pub line: usize,
+    /// Whether it is a `use`.
+    pub is_use: bool,
+}
+
+/// The head of a conditional block.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Condition {
+    /// Its line.
+    pub line: usize,
+    /// What must hold.
+    pub test: Test,
+}
+
+/// What a condition asks.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Test {
+    /// `byRole`: the request's role is one of these.
+    Role(Vec<String>),
+    /// `whenChangedAny`: at least one changed file is selected.
+    ChangedAny(Selection),
+    /// `whenChangedAll`: every positive item selects at least one changed file that the list does not exclude.
+    ChangedAll(Selection),
+    /// `whenChangedOnly`: files changed and every one is selected.
+    ChangedOnly(Selection),
+    /// `whenChangedNone`: no changed file is selected.
+    ChangedNone(Selection),
+    /// `whenExists`: each path exists.
+    Exists(Vec<RepoPath>),
+}
+
+impl Test {
+    /// The word that opens such a block.
+    #[must_use]
+    pub fn keyword(&self) -> &'static str {
+        match self {
+            Test::Role(_) => "byRole",
+            Test::ChangedAny(_) => "whenChangedAny",
+            Test::ChangedAll(_) => "whenChangedAll",
+            Test::ChangedOnly(_) => "whenChangedOnly",
+            Test::ChangedNone(_) => "whenChangedNone",
+            Test::Exists(_) => "whenExists",
+        }
+    }
+}
+
+/// A `risk` trigger.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Risk {
+    /// Its name.
+    pub name: String,
+    /// The tier it names; 2 counts as 1.
+    pub tier: u8,
+    /// Which changed files pull it.
+    pub selection: Selection,
+    /// Its line.
+    pub line: usize,
+}
+
+/// A `sequence`: every selected member of an earlier group runs before every one of a later group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sequence {
+    /// The groups, in order.
+    pub groups: Vec<Vec<CheckIndex>>,
+    /// Its line.
+    pub line: usize,
+}
+
+/// A role and its restrictions.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Role {
+    /// `only`: checks with one of these tags. Empty means no restriction.
+    pub only: Vec<String>,
+    /// `max-checks`.
+    pub max_checks: Option<u64>,
+    /// Its line; none for a built-in one without a block.
+    pub line: Option<usize>,
+}
+
+/// `limits`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// Time for the whole run, in milliseconds.
+    pub budget_ms: Option<u64>,
+    /// Most explicit, inferred and proposed steps.
+    pub max_checks: Option<u64>,
+    /// Steps side by side.
+    pub jobs: Option<u32>,
+}
+
+/// `scope`: where a change may happen.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Scope {
+    /// A changed file that this does not select is outside.
+    pub allow: Option<Selection>,
+    /// A changed file that this selects is outside.
+    pub deny: Option<Selection>,
+    /// Line of the block.
+    pub line: Option<usize>,
+}
+
+/// `recover`: which repairs are allowed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecoverPolicy {
+    /// The names of the allowed rules, in the order of engine.md section 6. All by default.
+    pub rules: Vec<String>,
+    /// Whether a contract's own checks may be dropped.
+    pub contract: bool,
+}
+
+/// The names of all rewrite rules, in the order in which they are tried (engine.md section 6).
+///
+/// They stand here because a contract may name them; `recover::rules::ALL` is checked against this list by a test.
+pub const RECOVERY_RULES: [&str; 7] = [
+    "split-conjunction",
+    "hoist-directory",
+    "reorder-after-cleanup",
+    "drop-missing-script",
+    "drop-missing-make-target",
+    "drop-no-test-files",
+    "drop-unsupported-format",
+];
+
+impl Default for RecoverPolicy {
+    fn default() -> Self {
+        Self { rules: RECOVERY_RULES.iter().map(|r| (*r).to_owned()).collect(), contract: false }
+    }
+}
+
+/// `gate` (engine.md section 9). Read and checked now; the ledger uses it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Gate {
+    /// `confirmations`.
+    pub confirmations: Option<u32>,
+    /// `retries`.
+    pub retries: Option<u32>,
+    /// `on-exhausted`: `fail`, `escalate` or `allow`.
+    pub on_exhausted: Option<String>,
+    /// `propagate`: `downgrade`, `reset` or `off`.
+    pub propagate: Option<String>,
+}
+
+/// The roles that every contract knows (language.md section 4).
+pub const BUILT_IN_ROLES: [&str; 4] = ["worker", "tester", "docser", "reviewer"];

@@ -1,0 +1,1 @@
+//! What do the names of a draft refer to?

@@ -1,0 +1,1 @@
+//! Which files have changed, from whichever source the caller names?

@@ -1,0 +1,1 @@
+//! Which environment does a step see? An allow-list, the contract, and the operator's grants.

@@ -1,0 +1,1 @@
+//! How are facts about the repository gathered?

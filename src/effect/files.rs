@@ -1,0 +1,1 @@
+//! How are files of the repository read and found?

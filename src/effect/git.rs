@@ -1,0 +1,1 @@
+//! How is git asked, hardened against the repository's own configuration?

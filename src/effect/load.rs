@@ -1,0 +1,1 @@
+//! Which contract applies, and what is its text?

@@ -1,0 +1,12 @@
+//! The shell: the only room of tokio, `std::fs`, `std::process`, `std::env`, clocks, git and temporary files.
+#![expect(clippy::disallowed_methods, reason = "the door: the core's purity is a lint, and this is where it ends")]
+
+pub mod changes;
+pub mod drive;
+pub mod environment;
+pub mod facts;
+pub mod files;
+pub mod git;
+pub mod load;
+pub mod process;
+pub mod records;

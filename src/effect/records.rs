@@ -1,0 +1,1 @@
+//! What is left of a run on disk? `.vplan/runs/ID/`.

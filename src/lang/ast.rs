@@ -1,0 +1,1 @@
+//! What does a contract look like as a tree?

@@ -1,0 +1,1 @@
+//! Which messages can a text get?

@@ -1,0 +1,1 @@
+//! What is the one canonical layout of a contract?

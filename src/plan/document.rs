@@ -1,0 +1,1 @@
+//! In which forms is a plan written and read?

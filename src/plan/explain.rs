@@ -1,0 +1,1 @@
+//! What does a plan say about one check?

@@ -1,0 +1,137 @@
+//! What must be known about the repository beyond the changed files? (engine.md section 2)
+
+use crate::base::path::RepoPath;
+use crate::base::word::Word;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::collections::BTreeMap;
+
+/// A question that only the repository can answer.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Question {
+    /// Does this path exist, by exact bytes of directory entries? yes, no.
+    Exists(RepoPath),
+    /// Which of the changed files do not exist any more, whatever their status says? A list of paths. Asked only when a
+    /// selected check has `{changed}`.
+    MissingChanged,
+    /// Which scripts does `DIR/package.json` declare? A list; `no` when there is no such file; `unknown` when it cannot be read.
+    Scripts(RepoPath),
+    /// Which targets does the makefile of DIR have (GNUmakefile, makefile, Makefile: make's own order)? A list; `no` when there is none;
+    /// `unknown` when it includes others, or has pattern rules or computed targets.
+    MakeTargets(RepoPath),
+    /// The same for the base revision (HEAD, or the merge base with `--base`); `unknown` without git.
+    BaseScripts(RepoPath),
+    /// The same for the base revision.
+    BaseMakeTargets(RepoPath),
+    /// Does git track this path? yes, no; `unknown` without git.
+    Tracked(RepoPath),
+}
+
+/// An answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Answer {
+    /// `"yes"`, `"no"` or `"unknown"`.
+    Word(Certainty),
+    /// A list, sorted.
+    List(Vec<Word>),
+}
+
+/// What can be said for certain. `unknown` never drops or blocks anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Certainty {
+    /// It is so.
+    Yes,
+    /// It is not so.
+    No,
+    /// Nobody can tell.
+    Unknown,
+}
+
+/// A question with its answer, as a plan records it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fact {
+    /// The answer.
+    pub answer: Answer,
+    /// The question.
+    pub question: Question,
+}
+
+/// All answers known so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Facts(pub BTreeMap<Question, Answer>);
+
+impl Facts {
+    /// The answer to a question, if it was asked.
+    #[must_use]
+    pub fn get(&self, question: &Question) -> Option<&Answer> {
+        self.0.get(question)
+    }
+
+    /// Adds an answer.
+    pub fn add(&mut self, question: Question, answer: Answer) {
+        self.0.insert(question, answer);
+    }
+
+    /// Whether a list is known to hold a name: yes, no, or unknown (also when it was never asked).
+    #[must_use]
+    pub fn holds(&self, question: &Question, name: &[u8]) -> Certainty {
+        match self.get(question) {
+            Some(Answer::List(list)) if list.iter().any(|w| w.as_bytes() == name) => Certainty::Yes,
+            Some(Answer::List(_) | Answer::Word(Certainty::No)) => Certainty::No,
+            Some(Answer::Word(Certainty::Yes | Certainty::Unknown)) | None => Certainty::Unknown,
+        }
+    }
+}
+
+impl Question {
+    const KINDS: [(&'static str, fn(RepoPath) -> Question); 6] = [
+        ("exists:", Question::Exists),
+        ("scripts:", Question::Scripts),
+        ("make-targets:", Question::MakeTargets),
+        ("base-scripts:", Question::BaseScripts),
+        ("base-make-targets:", Question::BaseMakeTargets),
+        ("tracked:", Question::Tracked),
+    ];
+
+    /// The question as a plan writes it: `exists:Cargo.toml`.
+    #[must_use]
+    pub fn to_word(&self) -> Word {
+        let (prefix, path) = match self {
+            Question::MissingChanged => return Word::from("missing-changed"),
+            Question::Exists(p) => ("exists:", p),
+            Question::Scripts(p) => ("scripts:", p),
+            Question::MakeTargets(p) => ("make-targets:", p),
+            Question::BaseScripts(p) => ("base-scripts:", p),
+            Question::BaseMakeTargets(p) => ("base-make-targets:", p),
+            Question::Tracked(p) => ("tracked:", p),
+        };
+        Word::new([prefix.as_bytes(), path.as_bytes()].concat())
+    }
+
+    /// Reads what [`Question::to_word`] wrote.
+    #[must_use]
+    pub fn from_word(word: &Word) -> Option<Self> {
+        let bytes = word.as_bytes();
+        if bytes == b"missing-changed" {
+            return Some(Question::MissingChanged);
+        }
+        let (prefix, make) = Self::KINDS.iter().find(|(prefix, _)| bytes.starts_with(prefix.as_bytes()))?;
+        let path = bytes.get(prefix.len()..)?;
+        Some(make(if path == b"." { RepoPath::root() } else { RepoPath::from_exact(path)? }))
+    }
+}
+
+impl Serialize for Question {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.to_word().serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Question {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let word = Word::deserialize(deserializer)?;
+        Question::from_word(&word).ok_or_else(|| serde::de::Error::custom("not a question that vplan asks"))
+    }
+}

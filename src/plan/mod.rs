@@ -1,0 +1,349 @@
+//! What must be verified for this change? Contract, request and facts to a plan: plain data, content-hashed.
+
+pub mod compile;
+pub mod digest;
+pub mod document;
+pub mod error;
+pub mod explain;
+pub mod facts;
+pub mod order;
+pub mod request;
+pub mod select;
+pub mod tier;
+
+use crate::base::canon::Digest;
+use crate::base::command::{Env, Unsupported};
+use crate::base::glob::{Glob, Selection};
+use crate::base::path::RepoPath;
+use crate::base::word::Word;
+use crate::check::request::Assertion;
+use crate::check::{Kind, Report, Severity};
+use facts::Fact;
+use request::RequestRecord;
+use serde::{Deserialize, Serialize};
+
+/// A frozen, totally ordered list of steps and all it was made from (engine.md sections 3 and 13).
+///
+/// What `vplan plan` prints is what `vplan run` executes and what recovery rewrites. Fields stand in the order of their
+/// JSON names (see `base::canon`). Annotations, which the digest leaves out, are marked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Plan {
+    /// The contract, unless there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contract: Option<ContractRef>,
+    /// Annotation: the digest of everything else. Made by `digest::seal`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<Digest>,
+    /// What was asked of the repository, and the answers.
+    pub facts: Vec<Fact>,
+    /// What is true of the whole plan and worth a reader's attention: a changed contract, mode `off`, a lowered trigger.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<Note>,
+    /// The checks that were left out, in base order.
+    pub omitted: Vec<Omitted>,
+    /// Budget, jobs and so on.
+    pub policy: Policy,
+    /// What was asked for.
+    pub request: RequestRecord,
+    /// What recovery did to the plan, in order.
+    pub rewrites: Vec<Rewrite>,
+    /// What will run, in order.
+    pub steps: Vec<Step>,
+    /// The tiers reached, ascending, and why.
+    pub tiers: Vec<Tier>,
+    /// The version of this shape: 1.
+    pub version: u32,
+}
+
+/// Which contract a plan was made from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ContractRef {
+    /// Digest of its formatted, comment-free form.
+    pub digest: Digest,
+    /// Its imports; none in this version.
+    pub imports: Vec<ContractRef>,
+    /// Its repository path.
+    pub path: String,
+}
+
+/// A remark on the whole plan.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Note {
+    /// A stable kebab-case name: `contract-changed`, `mode-off`, `trigger-lowered`, `no-contract`.
+    pub kind: String,
+    /// One line for people.
+    pub message: String,
+    /// The file it is about, if it is about one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<RepoPath>,
+}
+
+/// How the plan is to be executed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Policy {
+    /// Time for the whole run in milliseconds, if it is limited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget_ms: Option<u64>,
+    /// Whether the first failure in plan order ends the run.
+    pub fail_fast: bool,
+    /// Steps side by side, at least 1.
+    pub jobs: u32,
+    /// The rewrite rules that may be used, in the order in which they are tried.
+    pub recover: Vec<String>,
+    /// Whether a contract's own checks may be dropped.
+    pub recover_contract: bool,
+}
+
+/// A tier that was reached.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Tier {
+    /// `always`, `trigger NAME` in file order, `milestone-end`, `high-risk`, `run-end`, `min-tier`.
+    pub reasons: Vec<String>,
+    /// 0, 1 or 2.
+    pub tier: u8,
+}
+
+/// Where a step comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Origin {
+    /// The request's own commands.
+    Explicit,
+    /// A check of the contract.
+    Contract,
+    /// What the repository declares (mode `fallback`).
+    Inferred,
+    /// An external proposer.
+    Proposed,
+}
+
+/// One thing to do: a node of the plan, with every setting that has an effect.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Step {
+    /// Ids of direct predecessors by constraints, in plan order.
+    pub after: Vec<String>,
+    /// Runs whatever its predecessors did.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub always: bool,
+    /// The words; absent for `file`, `judge`, and unsupported commands. For `shell`: `sh -c TEXT`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub argv: Option<Vec<Word>>,
+    /// `file`: what must hold.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub assertions: Vec<Assertion>,
+    /// The check it belongs to when it is one of several batches of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batch_of: Option<String>,
+    /// `cleans`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cleans: Vec<Glob>,
+    /// The command as text that `vplan argv` reads back; for `file` and `judge` a line for people.
+    pub command: String,
+    /// `judge`: the files that accompany the question.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<Selection>,
+    /// Annotation: `describe`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub describe: Option<String>,
+    /// The working directory.
+    pub dir: RepoPath,
+    /// Environment variables that are added.
+    pub env: Env,
+    /// Never beside another step with the same name here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exclusive: Option<String>,
+    /// Accepted exit codes, sorted.
+    pub exit: Vec<i32>,
+    /// How output is read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub format: Option<String>,
+    /// Its id, unique in the plan.
+    pub id: String,
+    /// `inputs`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inputs: Option<Selection>,
+    /// Its verb.
+    pub kind: Kind,
+    /// `max-errors` of compile and lint.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_errors: Option<u64>,
+    /// `max-warnings`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_warnings: Option<u64>,
+    /// `min-tests`, when it was written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_tests: Option<u64>,
+    /// Ids of steps that must pass before, in plan order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub needs: Vec<String>,
+    /// Recovery may drop it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub optional: bool,
+    /// Where it comes from.
+    pub origin: Origin,
+    /// Variables that it asks for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pass_env: Vec<String>,
+    /// `file`: which path.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<RepoPath>,
+    /// `produces`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub produces: Vec<Glob>,
+    /// `judge`: the question.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question: Option<String>,
+    /// Why it is in the plan.
+    pub reasons: Vec<Reason>,
+    /// `report`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub report: Option<Report>,
+    /// `requires`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub requires: Vec<Glob>,
+    /// Further tries.
+    pub retries: u32,
+    /// It prepares and verifies nothing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub setup: bool,
+    /// Whether its failure fails the plan.
+    pub severity: Severity,
+    /// Exit codes that mean "does not apply here", sorted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skip_exit: Vec<i32>,
+    /// Annotation: where it is defined.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<StepSource>,
+    /// `tags`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    /// Its tier.
+    pub tier: u8,
+    /// The time limit of a try, in milliseconds, at least 1.
+    pub timeout_ms: u64,
+    /// Folders put in front of PATH.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tool_path: Vec<RepoPath>,
+    /// Files that must be the same after it as before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unchanged: Option<Selection>,
+    /// Why the command cannot be started; then there is no `argv`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unsupported: Option<Unsupported>,
+}
+
+impl Step {
+    /// Whether a pass of it verifies something: it is blocking and no `setup`.
+    #[must_use]
+    pub fn is_effective(&self) -> bool {
+        !self.setup && self.severity == Severity::Blocking
+    }
+
+    /// The name that `--only`, `needs` and people use: the check's name, also for a batch.
+    #[must_use]
+    pub fn check(&self) -> &str {
+        self.batch_of.as_deref().unwrap_or(&self.id)
+    }
+}
+
+/// Where a check is defined.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StepSource {
+    /// From 1, in bytes.
+    pub column: usize,
+    /// The file.
+    pub file: String,
+    /// From 1.
+    pub line: usize,
+}
+
+/// Why a check is in the plan, or why it is not.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Reason {
+    /// `always`, `byRole`, `whenChangedAny`, `whenChangedAll`, `whenChangedOnly`, `whenChangedNone`, `whenExists`, `use`,
+    /// `needed-by`, `explicit`, `inferred`, `proposed`, `definition-changed`, `tier`, `role`, `only`, `skip`, …
+    pub condition: String,
+    /// The glob that selected files.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub glob: Option<String>,
+    /// Annotation: the line of the condition.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<usize>,
+    /// The first 20 files, in byte order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub matched: Vec<RepoPath>,
+    /// How many there were.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub matched_count: Option<u64>,
+    /// Roles, checks, paths or tags that it is about.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub names: Vec<String>,
+    /// The named selection that holds the glob.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub paths: Option<String>,
+}
+
+/// A check that was left out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Omitted {
+    /// Its id.
+    pub id: String,
+    /// Annotation: its line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<usize>,
+    /// Whether leaving it out narrows the coverage: waived, cut. A condition that does not hold narrows nothing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub narrows: bool,
+    /// One line for people.
+    pub reason: String,
+    /// The same for machines: what did not hold.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reasons: Vec<Reason>,
+}
+
+/// One use of a rewrite rule (engine.md section 6).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Rewrite {
+    /// How much is still verified.
+    pub coverage: Coverage,
+    /// Ids of the steps that it dropped, in the order of the plan before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dropped: Vec<String>,
+    /// What decided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<String>,
+    /// The commands after.
+    pub next_commands: Vec<String>,
+    /// Digest of the plan after. Absent in the rewritten plan itself, whose digest covers this list.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_digest: Option<Digest>,
+    /// The commands before.
+    pub previous_commands: Vec<String>,
+    /// Digest of the plan before; absent for a bare list.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub previous_digest: Option<Digest>,
+    /// Such as `verification_command_missing_script_adjusted`.
+    pub reason: String,
+    /// The rule's name.
+    pub recovery_rule: String,
+}
+
+/// How much of what was asked is verified.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Coverage {
+    /// All.
+    Full,
+    /// Something was waived, dropped, cut, or skipped itself.
+    Narrowed,
+}

@@ -1,0 +1,117 @@
+//! What does a caller ask? (engine.md section 1)
+
+use crate::base::change::ChangeSet;
+use crate::base::command::Command;
+use serde::{Deserialize, Serialize};
+
+/// How risky the caller takes the change for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Risk {
+    /// Does nothing.
+    Low,
+    /// Does nothing; the default.
+    #[default]
+    Medium,
+    /// Reaches tier 1.
+    High,
+}
+
+/// What ends with this change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Boundary {
+    /// A milestone: reaches tier 1.
+    MilestoneEnd,
+    /// The run: reaches tier 2.
+    RunEnd,
+}
+
+/// Where checks come from (engine.md section 1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// An empty plan.
+    Off,
+    /// The contract alone.
+    #[default]
+    Contract,
+    /// The contract, or what the repository declares where there is none.
+    Fallback,
+}
+
+/// What `--only` names.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Selector {
+    /// A check.
+    Name(String),
+    /// `tag:NAME`
+    Tag(String),
+}
+
+/// A recorded waiver.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Skip {
+    /// The check.
+    pub name: String,
+    /// Why; never blank.
+    pub reason: String,
+}
+
+/// What a caller asks of the planner.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Request {
+    /// The role; `None` means `worker`.
+    pub role: Option<String>,
+    /// The changed files.
+    pub changed: ChangeSet,
+    /// The risk level.
+    pub risk: Risk,
+    /// The boundaries, sorted, each once.
+    pub boundaries: Vec<Boundary>,
+    /// The least tier: 0, 1 or 2.
+    pub min_tier: u8,
+    /// Explicit commands, in order.
+    pub explicit: Vec<Command>,
+    /// What the repository declares, already read (mode `fallback` without a contract): id and command.
+    pub inferred: Vec<(String, Command)>,
+    /// Where checks come from.
+    pub mode: Mode,
+    /// `--only`; empty means all.
+    pub only: Vec<Selector>,
+    /// `--skip`.
+    pub skip: Vec<Skip>,
+    /// `--jobs`; the contract's `limits jobs` without it, else 1.
+    pub jobs: Option<u32>,
+    /// `--budget` in milliseconds; the lesser of it and the contract's counts.
+    pub budget_ms: Option<u64>,
+    /// `--keep-going`.
+    pub keep_going: bool,
+    /// `--no-recover`.
+    pub no_recover: bool,
+}
+
+/// A request as a plan keeps it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RequestRecord {
+    /// The boundaries, sorted.
+    pub boundaries: Vec<Boundary>,
+    /// The changed files, sorted.
+    pub changed: ChangeSet,
+    /// Explicit commands in normal form.
+    pub explicit: Vec<String>,
+    /// The least tier.
+    pub min_tier: u8,
+    /// Where checks come from.
+    pub mode: Mode,
+    /// `NAME` and `tag:NAME`, sorted.
+    pub only: Vec<String>,
+    /// The risk level.
+    pub risk: Risk,
+    /// The role.
+    pub role: String,
+    /// The waivers, sorted by name.
+    pub skip: Vec<Skip>,
+}

@@ -1,0 +1,1 @@
+//! Which checks apply, and why, and which do not, and why not?

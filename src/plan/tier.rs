@@ -1,0 +1,1 @@
+//! Which tiers does a request reach, and why?

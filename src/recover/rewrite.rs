@@ -1,0 +1,1 @@
+//! What does a rewrite leave behind: trace, coverage, order?

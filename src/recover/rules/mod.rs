@@ -1,0 +1,1 @@
+//! Which rewrite rules are there, and in which order are they tried?

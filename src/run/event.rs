@@ -1,0 +1,82 @@
+//! What can happen to a run, and what can it want? All times are milliseconds since the run's start, monotonic.
+
+use crate::check::evidence::Evidence;
+
+/// Something that happened.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    /// A try of a step has ended, its processes are gone, its output is on disk.
+    Finished {
+        /// Index into the plan's steps.
+        step: usize,
+        /// Which try, from 1.
+        attempt: u32,
+        /// When it ended.
+        at: u64,
+        /// What was seen.
+        evidence: Box<Evidence>,
+    },
+    /// The time that was last asked for by [`Action::WakeAt`] has come, or some time has passed.
+    Time {
+        /// Now.
+        at: u64,
+    },
+    /// SIGINT or SIGTERM. The second one makes it urgent.
+    Interrupt {
+        /// Now.
+        at: u64,
+        /// Which.
+        signal: Interrupt,
+    },
+    /// The record could not be written (a full or read-only disk): nothing further may start.
+    RecordFailed {
+        /// Now.
+        at: u64,
+        /// One line for people.
+        message: String,
+    },
+}
+
+/// The signals that end a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Interrupt {
+    /// SIGINT: exit 130.
+    Int,
+    /// SIGTERM (and SIGHUP): exit 143.
+    Term,
+}
+
+/// Something that the run wants done.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// Start a try of a step. Its end comes back as [`Event::Finished`], whatever happens.
+    Spawn {
+        /// Index into the plan's steps.
+        step: usize,
+        /// Which try, from 1.
+        attempt: u32,
+        /// The effective time limit in milliseconds, at least 1; for the record. The machine itself says when it is up.
+        limit_ms: u64,
+    },
+    /// Ask the step's whole tree to end (SIGTERM, then SIGCONT).
+    Terminate {
+        /// Index into the plan's steps.
+        step: usize,
+        /// Whether its time was up, which its evidence must then say.
+        timed_out: bool,
+    },
+    /// End the step's whole tree now (SIGKILL, swept until none is left).
+    Kill {
+        /// Index into the plan's steps.
+        step: usize,
+        /// Whether its time was up, which its evidence must then say.
+        timed_out: bool,
+    },
+    /// Send [`Event::Time`] at this time, unless an earlier event comes first.
+    WakeAt {
+        /// When.
+        at: u64,
+    },
+    /// Everything has come to its end; the report is ready.
+    Done,
+}

@@ -1,0 +1,1 @@
+//! Which transitions are legal, and what do they cause?

@@ -1,0 +1,1 @@
+//! Is the plan verified, and which exit code says so?

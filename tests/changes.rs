@@ -1,0 +1,1 @@
+//! Sources of changed files, on real repositories.

@@ -1,0 +1,1 @@
+//! One test per diagnostic code, and a table of malformed contracts.

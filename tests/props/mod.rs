@@ -1,0 +1,6 @@
+//! Laws, tested on generated values; at least 256 cases each.
+mod glob;
+mod lang;
+mod plan;
+mod recover;
+mod run;

@@ -1,0 +1,1 @@
+//! The runner end to end.
