@@ -252,7 +252,13 @@ fn hostile_names_are_inert_everywhere() {
     for name in names {
         project.write_bytes(name, "x");
     }
-    for args in [&["explain"][..], &["plan", "--format", "json"], &["run"], &["run", "--format", "json"], &["explain", "--format", "shell"]] {
+    for args in [
+        &["explain"][..],
+        &["plan", "--format", "json"],
+        &["run"],
+        &["run", "--format", "json"],
+        &["explain", "--format", "shell"],
+    ] {
         let ran = project.run(args);
         ran.exits(0);
         let all = [ran.out(), ran.err()].concat();

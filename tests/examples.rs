@@ -24,7 +24,11 @@ fn copy(from: &Path, to: &Path) {
     for entry in std::fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();
         let target = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() { copy(&entry.path(), &target) } else { drop(std::fs::copy(entry.path(), target).unwrap()) }
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &target)
+        } else {
+            drop(std::fs::copy(entry.path(), target).unwrap())
+        }
     }
 }
 
@@ -91,7 +95,10 @@ fn make() {
     project.write("VERSION", "1.1\n");
     let ran = run(&project, &["--keep-going"]);
     ran.exits(40);
-    assert!(statuses(&ran).contains(&("version-header".to_owned(), "failed".to_owned())), "what is checked in is stale");
+    assert!(
+        statuses(&ran).contains(&("version-header".to_owned(), "failed".to_owned())),
+        "what is checked in is stale"
+    );
 
     project.write("src/calc.c", "int main(void) { return missing; }\n");
     run(&project, &["--changed", "src/calc.c"]).exits(41);
@@ -139,7 +146,8 @@ fn make_repaired_while_running() {
     let project = example("make-c", &[]);
     project.write("contracts/verify.vplan", NONE);
     project.commit("no checks");
-    let commands = ["--changed-none", "--no-preflight", "--command", "make", "--command", "make nope", "--command", "make test"];
+    let commands =
+        ["--changed-none", "--no-preflight", "--command", "make", "--command", "make nope", "--command", "make test"];
     let ran = run(&project, &commands);
     repaired(&ran, "drop-missing-make-target", "narrowed", &["make", "make test"]);
     run(&project, &[&commands[..], &["--no-recover"]].concat()).exits(40);
@@ -156,7 +164,10 @@ fn node() {
     let manager = if Command::new("pnpm").arg("--version").output().is_ok() { "pnpm run" } else { "npm run" };
     let project = example("pnpm-monorepo", &[("pnpm run", manager)]);
     all_pass(&run(&project, &["--changed", "apps/api/src/server.js"]), &["lint", "api-tests"]);
-    all_pass(&run(&project, &["--changed", "packages/core/src/price.js"]), &["lint", "core-tests", "api-tests", "web-tests"]);
+    all_pass(
+        &run(&project, &["--changed", "packages/core/src/price.js"]),
+        &["lint", "core-tests", "api-tests", "web-tests"],
+    );
     all_pass(
         &run(&project, &["--changed", "apps/web/src/auth/login.js"]),
         &["lint", "web-tests", "web-clean", "web-build", "web-bundle"],
@@ -248,6 +259,11 @@ fn every_example_is_checked_and_explained() {
         project.run(&["check"]).exits(0);
         let first = project.run(&["explain", "--all", "--last"]);
         first.exits(0);
-        assert_eq!(first.stdout, project.run(&["explain", "--all", "--last"]).stdout, "{} is byte-stable", path.display());
+        assert_eq!(
+            first.stdout,
+            project.run(&["explain", "--all", "--last"]).stdout,
+            "{} is byte-stable",
+            path.display()
+        );
     }
 }

@@ -55,7 +55,8 @@ fn scrub(text: &str) -> String {
 
 fn run(command: &str, dir: &Path, home: &Path) -> String {
     let binary = PathBuf::from(env!("CARGO_BIN_EXE_vplan"));
-    let path = format!("{}:{}", binary.parent().expect("a directory").display(), std::env::var("PATH").expect("a PATH"));
+    let path =
+        format!("{}:{}", binary.parent().expect("a directory").display(), std::env::var("PATH").expect("a PATH"));
     let output = Command::new("sh")
         .args(["-c", &format!("exec 2>&1\n{command}")])
         .current_dir(dir)
@@ -63,9 +64,11 @@ fn run(command: &str, dir: &Path, home: &Path) -> String {
         .env("PATH", path)
         .env("HOME", home)
         .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .envs(["AUTHOR", "COMMITTER"].iter().flat_map(|who| {
-            [(format!("GIT_{who}_NAME"), "you"), (format!("GIT_{who}_EMAIL"), "you@example.com")]
-        }))
+        .envs(
+            ["AUTHOR", "COMMITTER"]
+                .iter()
+                .flat_map(|who| [(format!("GIT_{who}_NAME"), "you"), (format!("GIT_{who}_EMAIL"), "you@example.com")]),
+        )
         .stdin(Stdio::null())
         .output()
         .expect("sh runs");

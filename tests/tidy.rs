@@ -98,9 +98,9 @@ fn crates_keep_to_their_rooms() {
     for (file, text) in source_files() {
         let code = code(&text);
         for (name, places) in CRATES {
-            let used = code.match_indices(&format!("{name}::")).any(|(i, _)| {
-                !code[..i].ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == ':')
-            });
+            let used = code
+                .match_indices(&format!("{name}::"))
+                .any(|(i, _)| !code[..i].ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == ':'));
             if used && !places.iter().any(|p| file.starts_with(p)) {
                 wrong.push(format!("src/{file} names `{name}`, whose place is {places:?}"));
             }
@@ -112,7 +112,9 @@ fn crates_keep_to_their_rooms() {
 #[test]
 fn unsafe_code_has_one_door() {
     for (file, text) in source_files() {
-        let has = code(&text).contains("unsafe {") || code(&text).contains("unsafe fn") || text.contains("allow(unsafe_code)");
+        let has = code(&text).contains("unsafe {")
+            || code(&text).contains("unsafe fn")
+            || text.contains("allow(unsafe_code)");
         assert!(!has || file == "effect/process/sys.rs", "unsafe code in src/{file}");
     }
 }
@@ -159,7 +161,16 @@ fn the_map_names_every_room_and_every_edge() {
 #[test]
 fn the_top_level_is_what_was_agreed() {
     let allowed = [
-        "Cargo.toml", "Cargo.lock", "src", "contracts", "tests", "fuzz", "flake.nix", "flake.lock", "README.md", "LICENSE",
+        "Cargo.toml",
+        "Cargo.lock",
+        "src",
+        "contracts",
+        "tests",
+        "fuzz",
+        "flake.nix",
+        "flake.lock",
+        "README.md",
+        "LICENSE",
         "target",
     ];
     for entry in std::fs::read_dir(env!("CARGO_MANIFEST_DIR")).unwrap() {

@@ -484,12 +484,7 @@ fn exit() {
     });
 }
 
-fn exit_steps(
-    repo: &Repo,
-    steps: &[Value],
-    expected: &Value,
-    env: &BTreeMap<String, String>,
-) -> Result<(), String> {
+fn exit_steps(repo: &Repo, steps: &[Value], expected: &Value, env: &BTreeMap<String, String>) -> Result<(), String> {
     let mut last = None;
     for step in steps {
         repo.write_all(&step["write"]);

@@ -53,5 +53,10 @@ fn trace(verbose: u8) {
         _ => tracing::Level::TRACE,
     };
     // A second subscriber in one process (a library user's) is theirs to keep.
-    let _ = tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr).with_target(true).without_time().try_init();
+    let _ = tracing_subscriber::fmt()
+        .with_max_level(level)
+        .with_writer(std::io::stderr)
+        .with_target(true)
+        .without_time()
+        .try_init();
 }

@@ -7,3 +7,6 @@ pub mod error;
 pub mod format;
 pub mod parse;
 mod word;
+
+/// The language reference.
+pub const GRAMMAR: &str = "";

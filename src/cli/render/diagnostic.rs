@@ -50,7 +50,11 @@ impl miette::Diagnostic for Report<'_> {
             |(i, l)| {
                 let span = (l.place.span.start, l.place.span.len());
                 let text = Some(visible(l.text.as_bytes()));
-                if i == 0 { LabeledSpan::new_primary_with_span(text, span) } else { LabeledSpan::new_with_span(text, span) }
+                if i == 0 {
+                    LabeledSpan::new_primary_with_span(text, span)
+                } else {
+                    LabeledSpan::new_with_span(text, span)
+                }
             },
         )))
     }
@@ -87,7 +91,8 @@ pub fn diagnostics(sources: &Sources, list: &[Diagnostic], color: bool, width: u
     let handler = handler(color, width);
     let mut out = String::new();
     // Rendering a source costs its length: once a file, not once a message.
-    let texts: Vec<(String, String)> = sources.iter().map(|(_, s)| (visible(s.name().as_bytes()), inert_source(s))).collect();
+    let texts: Vec<(String, String)> =
+        sources.iter().map(|(_, s)| (visible(s.name().as_bytes()), inert_source(s))).collect();
     for diagnostic in list.iter().take(SHOWN) {
         let id = diagnostic.labels.first().map(|l| usize::from(l.place.source.0));
         let source = id.and_then(|i| texts.get(i)).map(|(name, text)| NamedSource::new(name, text.clone()));
@@ -108,7 +113,8 @@ pub fn failure(failure: &Failure, color: bool, width: usize) -> String {
     if let Some((sources, list)) = &failure.diagnostics {
         out.push_str(&diagnostics(sources, list, color, width));
     }
-    let (bold, red, cyan, plain) = if color { ("\x1b[1m", "\x1b[31m", "\x1b[36m", "\x1b[0m") } else { ("", "", "", "") };
+    let (bold, red, cyan, plain) =
+        if color { ("\x1b[1m", "\x1b[31m", "\x1b[36m", "\x1b[0m") } else { ("", "", "", "") };
     out.push_str(&format!("{bold}{red}error[{}]{plain}: {}\n", failure.code, inert(&failure.message)));
     if let Some(help) = &failure.help {
         out.push_str(&format!("  {cyan}help{plain}: {}\n", inert(help).replace('\n', "\n        ")));
