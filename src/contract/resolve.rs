@@ -7,6 +7,7 @@ use super::{BUILT_IN_ROLES, CheckIndex};
 use crate::base::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::base::source::Sources;
 use crate::base::span::Place;
+use crate::base::word::visible;
 use crate::contract::draft::At;
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -69,11 +70,12 @@ impl<'d> Names<'d> {
         word: At<&str>,
         known: impl Iterator<Item = &'a str>,
     ) -> Diagnostic {
-        let error = Diagnostic::error(code, format!("unknown {what} `{}`", word.value));
+        let shown = visible(word.value.as_bytes());
+        let error = Diagnostic::error(code, format!("unknown {what} `{shown}`"));
         match self.nearest(word.value, known) {
             Some(near) => error
                 .label(word.place, format!("did you mean `{near}`?"))
-                .help(format!("replace `{}` by `{near}`", word.value)),
+                .help(format!("replace `{shown}` by `{near}`")),
             None => error.label(word.place, format!("no {what} has this name")),
         }
     }
@@ -116,10 +118,13 @@ fn unique<'d>(
         }
         match seen.get(name.value.as_str()) {
             Some((_, first)) => sink.push(
-                Diagnostic::error(DUPLICATE_NAME, format!("{what} `{}` is defined twice", name.value))
-                    .label(name.place, "defined again here")
-                    .label(*first, "first defined here")
-                    .help("give one of them another name"),
+                Diagnostic::error(
+                    DUPLICATE_NAME,
+                    format!("{what} `{}` is defined twice", visible(name.value.as_bytes())),
+                )
+                .label(name.place, "defined again here")
+                .label(*first, "first defined here")
+                .help("give one of them another name"),
             ),
             None => {
                 seen.insert(&name.value, (index, name.place));

@@ -9,6 +9,7 @@ use crate::base::diagnostic::{Diagnostic, Diagnostics};
 use crate::base::glob::{Glob, GlobError, Item, Selection, What};
 use crate::base::path::{PathError, RepoPath};
 use crate::base::span::{Place, Span};
+use crate::base::word::visible;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -131,6 +132,7 @@ impl Checker<'_> {
             Ok(path) => return Some(path),
             Err(fault) => fault,
         };
+        let text = visible(text.as_bytes());
         let (message, help) = match fault {
             PathError::Empty => (format!("{what} is empty"), Some("the repository's root is `.`".to_owned())),
             PathError::Absolute => {
@@ -257,7 +259,7 @@ pub(super) fn looks_like_glob(text: &str) -> bool {
 /// Warns of a path that was probably meant as a glob.
 pub(super) fn warn_of_glob(what: &str, text: &str, place: Place, sink: &mut Diagnostics) {
     if looks_like_glob(text) {
-        let message = format!("{what} is a path: `*` and `?` in `{text}` stand for themselves");
+        let message = format!("{what} is a path: `*` and `?` in `{}` stand for themselves", visible(text.as_bytes()));
         sink.push(Diagnostic::warning(super::error::GLOB_IN_PATH, message).label(place, "not a glob here"));
     }
 }

@@ -14,6 +14,7 @@ use crate::base::canon::Digest;
 use crate::base::diagnostic::{Diagnostic, Diagnostics};
 use crate::base::source::Sources;
 use crate::base::span::Place;
+use crate::base::word::visible;
 
 /// What a contract may not exceed (language.md section 2). An operator may raise the limits, a contract may not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,9 +135,12 @@ impl<'d> Checker<'d> {
     fn report_imports(&mut self) {
         for import in &self.draft.imports {
             self.sink.push(
-                Diagnostic::error(IMPORT, format!("cannot import `{}`: imports are not known yet", import.value))
-                    .label(import.place, "this version reads no other files")
-                    .help("copy what is needed into this contract"),
+                Diagnostic::error(
+                    IMPORT,
+                    format!("cannot import `{}`: imports are not known yet", visible(import.value.as_bytes())),
+                )
+                .label(import.place, "this version reads no other files")
+                .help("copy what is needed into this contract"),
             );
         }
     }
