@@ -252,3 +252,29 @@ fn expand(groups: &[Known], tiers: &[u8], by_tier: &BTreeMap<u8, Vec<CheckIndex>
         .filter(|groups| groups.len() > 1)
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_star_stands_for() {
+        let names =
+            |checks: &[usize]| Known::Names(checks.iter().map(|c| Reference::new(*c, Place::default())).collect());
+        // Checks 0 to 3 are of tier 0, 4 and 5 of tier 1, 6 is alone in tier 2.
+        let tiers = [0, 0, 0, 0, 1, 1, 2];
+        let by_tier = BTreeMap::from([(0, vec![0, 1, 2, 3]), (1, vec![4, 5]), (2, vec![6])]);
+        for (groups, want) in [
+            (vec![names(&[0]), names(&[4, 5])], vec![vec![vec![0], vec![4, 5]]]),
+            (vec![names(&[0]), Known::Rest, names(&[2])], vec![vec![vec![0], vec![1, 3], vec![2]]]),
+            (
+                vec![names(&[0]), Known::Rest, names(&[5])],
+                vec![vec![vec![0], vec![5]], vec![vec![0], vec![1, 2, 3]], vec![vec![4], vec![5]]],
+            ),
+            (vec![Known::Rest, names(&[6])], vec![]),
+            (vec![names(&[0]), names(&[])], vec![]),
+        ] {
+            assert_eq!(expand(&groups, &tiers, &by_tier), want);
+        }
+    }
+}

@@ -15,6 +15,7 @@ use crate::base::diagnostic::{Diagnostic, Diagnostics};
 use crate::base::source::Sources;
 use crate::base::span::Place;
 use crate::base::word::visible;
+use std::collections::BTreeMap;
 
 /// What a contract may not exceed (language.md section 2). An operator may raise the limits, a contract may not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,6 +95,7 @@ pub(super) struct Checker<'d> {
 impl<'d> Checker<'d> {
     fn contract(&mut self) -> Option<Contract> {
         self.report_imports();
+        self.report_tier_blocks();
         if self.names.defined.is_empty() && !self.incomplete {
             self.sink.push(Diagnostic::warning(NO_CHECKS, "the contract has no checks, so it verifies nothing"));
         }
@@ -130,6 +132,15 @@ impl<'d> Checker<'d> {
         self.report_unused_paths();
         // Whatever is missing above was reported, and then nobody gets to see this value.
         (!self.sink.has_errors()).then_some(contract)
+    }
+
+    /// Reports `tier` blocks of a tier that does not exist, each once.
+    fn report_tier_blocks(&mut self) {
+        let blocks: BTreeMap<Place, u8> =
+            self.names.defined.iter().filter_map(|c| c.tier_block.as_ref()).map(|b| (b.place, b.value)).collect();
+        for (place, tier) in blocks {
+            self.tier(tier, place);
+        }
     }
 
     fn report_imports(&mut self) {
@@ -268,3 +279,141 @@ impl<'d> Checker<'d> {
 
 /// An index into the definitions, with the place that names it.
 pub(super) type Reference = draft::At<CheckIndex>;
+
+#[cfg(test)]
+mod tests {
+    //! What the language of its own cannot even express, its parser having found fault with it; other front ends can.
+    //! The rest is in `tests/diagnostics.rs`, from the text on.
+
+    use super::super::draft::{At, Gate, Limit, Sel, SelKind, Setting, Verb};
+    use super::*;
+    use crate::base::command::{Command, Env, Piece};
+    use crate::base::word::Word;
+    use crate::check::Kind;
+
+    fn at<T>(value: T) -> At<T> {
+        At::new(value, Place::default())
+    }
+
+    fn check(name: &str, settings: Vec<Setting>) -> Entry {
+        let pieces = vec![Piece::Word(Word::from("true"))];
+        Entry::Check(Box::new(draft::Check {
+            name: Some(at(name.to_owned())),
+            verbs: vec![at(Verb::Command(Kind::Run, Command::Argv { env: Env::new(), pieces }))],
+            settings: settings.into_iter().map(at).collect(),
+            conditions: Vec::new(),
+            tier_block: None,
+            place: Place::default(),
+        }))
+    }
+
+    fn codes(draft: &Draft, caps: &Caps) -> Vec<&'static str> {
+        let mut sink = Diagnostics::default();
+        let contract = validate_within(draft, &Sources::default(), caps, &mut sink);
+        assert_eq!(contract.is_none(), sink.has_errors());
+        sink.iter().map(|d| d.code.0.trim_start_matches("vplan::contract::")).collect()
+    }
+
+    fn with(settings: Vec<Setting>) -> Draft {
+        Draft { entries: vec![check("a", settings)], ..Draft::default() }
+    }
+
+    #[test]
+    fn beyond_the_language() {
+        let glob = |not| Sel { not, what: at(SelKind::Glob("a".to_owned())), inner: None };
+        let name = Sel { not: false, what: at(SelKind::Name("p".to_owned())), inner: None };
+        let words = || vec![at("1x".to_owned())];
+        let block = |entry: Entry| match entry {
+            Entry::Check(mut check) => {
+                check.tier_block = Some(at(3));
+                Entry::Check(check)
+            }
+            other => other,
+        };
+        for (draft, want) in [
+            (Draft { imports: vec![at("x".to_owned())], ..with(vec![]) }, vec!["import"]),
+            (Draft { defaults: vec![at(Setting::Setup)], ..with(vec![]) }, vec!["defaults_setting"]),
+            (
+                Draft { limits: vec![at(Limit::Jobs(0)), at(Limit::MaxChecks(u64::MAX))], ..with(vec![]) },
+                vec!["number", "number"],
+            ),
+            (Draft { gate: vec![at(Gate::Confirmations(0))], ..with(vec![]) }, vec!["number"]),
+            (Draft { gate: vec![at(Gate::OnExhausted("alow".to_owned()))], ..with(vec![]) }, vec!["unknown_word"]),
+            (
+                Draft { entries: vec![block(check("a", vec![])), block(check("b", vec![]))], ..Draft::default() },
+                vec!["number"],
+            ),
+            (with(vec![Setting::Tier(3)]), vec!["number"]),
+            (with(vec![Setting::Exit(vec![at(256), at(-1), at(0)])]), vec!["number", "number"]),
+            (with(vec![Setting::Env("1x".to_owned(), Word::default())]), vec!["env_name"]),
+            (with(vec![Setting::PassEnv(words())]), vec!["env_name"]),
+            (with(vec![Setting::PassEnv(vec![at("*".to_owned())])]), vec!["env_name"]),
+            (with(vec![Setting::PassEnv(vec![at("CARGO_*".to_owned())])]), vec![]),
+            (
+                with(vec![Setting::Produces(vec![name.clone(), glob(true), glob(false)])]),
+                vec!["not_a_glob", "not_a_glob"],
+            ),
+        ] {
+            assert_eq!(codes(&draft, &Caps::default()), want, "{draft:?}");
+        }
+    }
+
+    #[test]
+    fn caps() {
+        let caps = Caps { checks: 2, name_bytes: 3, paths_depth: 2, paths_globs: 3, sequence_members: 4 };
+        let checks = |names: &[&str]| names.iter().map(|n| check(n, vec![])).collect::<Vec<_>>();
+        let paths = |name: &str, items: &[&str]| draft::Paths {
+            name: at(name.to_owned()),
+            items: items
+                .iter()
+                .map(|i| {
+                    let glob = i.contains('.');
+                    let what = if glob { SelKind::Glob((*i).to_owned()) } else { SelKind::Name((*i).to_owned()) };
+                    Sel { not: false, what: at(what), inner: None }
+                })
+                .collect(),
+        };
+        let sequence = || draft::Sequence {
+            groups: vec![at(draft::Group::Names(vec![at("a".to_owned())])), at(draft::Group::Rest)],
+            place: Place::default(),
+        };
+        let errors = |draft: Draft| {
+            let unused = |code: &&str| *code != "unused_paths";
+            codes(&draft, &caps).into_iter().filter(unused).collect::<Vec<_>>()
+        };
+        let two = || Draft { entries: checks(&["a", "b"]), ..Draft::default() };
+        assert_eq!(errors(two()), Vec::<&str>::new());
+        assert_eq!(errors(Draft { entries: checks(&["a", "b", "c"]), ..Draft::default() }), ["too_many_checks"]);
+        assert_eq!(errors(Draft { entries: checks(&["abcd"]), ..Draft::default() }), ["name_length"]);
+        let nested = vec![paths("a", &["b"]), paths("b", &["c"]), paths("c", &["x.rs"])];
+        assert_eq!(errors(Draft { paths: nested, ..two() }), ["paths_size"]);
+        let doubled = vec![paths("a", &["b", "b"]), paths("b", &["x.rs", "y.rs"])];
+        assert_eq!(errors(Draft { paths: doubled, ..two() }), ["paths_size"]);
+        assert_eq!(errors(Draft { sequences: vec![sequence(), sequence()], ..two() }), Vec::<&str>::new());
+        assert_eq!(errors(Draft { sequences: vec![sequence(), sequence(), sequence()], ..two() }), ["sequence_size"]);
+    }
+
+    /// A chain of needs through all checks, a sequence through all of them, and the same with the ends joined.
+    #[test]
+    fn as_many_checks_as_there_may_be() {
+        let count = Caps::default().checks;
+        let name = |i: usize| at(format!("check-{i}"));
+        let entries = (0..count)
+            .map(|i| {
+                let glob = Sel { not: false, what: at(SelKind::Glob(format!("out/{i}/**"))), inner: None };
+                let mut settings = vec![Setting::Produces(vec![glob.clone()]), Setting::Requires(vec![glob])];
+                if i > 0 {
+                    settings.push(Setting::Needs(vec![name(i - 1)]));
+                }
+                check(&format!("check-{i}"), settings)
+            })
+            .collect();
+        let groups = (0..count).map(|i| at(draft::Group::Names(vec![name(i)]))).collect();
+        let mut draft =
+            Draft { entries, sequences: vec![draft::Sequence { groups, place: Place::default() }], ..Draft::default() };
+        assert_eq!(codes(&draft, &Caps::default()), Vec::<&str>::new());
+        let ends = [count - 1, 0].map(|i| at(draft::Group::Names(vec![name(i)])));
+        draft.sequences = vec![draft::Sequence { groups: ends.to_vec(), place: Place::default() }];
+        assert_eq!(codes(&draft, &Caps::default()), ["cycle"]);
+    }
+}
