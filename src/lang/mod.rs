@@ -2,6 +2,8 @@
 
 pub mod ast;
 pub mod command;
+mod conjunction;
 pub mod error;
 pub mod format;
 pub mod parse;
+mod word;
