@@ -1,6 +1,8 @@
 //! What happens next, and what came of it? The runner's state machine: events in, actions out. No clock, no tokio.
 
 pub mod event;
+pub mod record;
 pub mod report;
+mod settle;
 pub mod state;
 pub mod verdict;
