@@ -69,7 +69,8 @@ const LARGE_PIPE: usize = 1024 * 1024;
 
 /// Makes a try and waits for its end. `frozen` is called when the tree stands still after [`Handle::freeze`].
 pub fn attempt(pool: &Pool, what: &Try<'_>, handle: &Handle, buffer: &mut Buffer, frozen: &dyn Fn()) -> Tried {
-    let mut tried = Tried { evidence: Evidence::default(), program: None, logged: false, log_error: None, survivors: 0 };
+    let mut tried =
+        Tried { evidence: Evidence::default(), program: None, logged: false, log_error: None, survivors: 0 };
     let (supervisor, pipes) = match begin(pool, what, handle, &mut tried) {
         Ok(begun) => begun,
         Err(error) => {
@@ -194,10 +195,10 @@ fn listen(
 }
 
 /// Which of the socket, standard output and standard error have something to say.
-fn wait(socket: &OwnedFd, readers: &[Reader; 2], timeout: Option<&Timespec>) -> [bool; 3] {
+fn wait<'a>(socket: &'a OwnedFd, readers: &'a [Reader; 2], timeout: Option<&Timespec>) -> [bool; 3] {
     let [out, err] = readers;
     // A stream that has ended is stood in for by the socket, asked for nothing.
-    let pipe = |reader: &Reader| match &reader.fd {
+    let pipe = |reader: &'a Reader| match &reader.fd {
         Some(fd) => PollFd::from_borrowed_fd(fd.as_fd(), PollFlags::IN),
         None => PollFd::from_borrowed_fd(socket.as_fd(), PollFlags::empty()),
     };
@@ -243,9 +244,9 @@ impl Reader {
 /// The name of a signal on Linux (signal(7)).
 fn signal_name(number: i32) -> String {
     const NAMES: [&str; 31] = [
-        "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV", "USR2", "PIPE", "ALRM", "TERM",
-        "STKFLT", "CHLD", "CONT", "STOP", "TSTP", "TTIN", "TTOU", "URG", "XCPU", "XFSZ", "VTALRM", "PROF", "WINCH", "IO",
-        "PWR", "SYS",
+        "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV", "USR2", "PIPE", "ALRM",
+        "TERM", "STKFLT", "CHLD", "CONT", "STOP", "TSTP", "TTIN", "TTOU", "URG", "XCPU", "XFSZ", "VTALRM", "PROF",
+        "WINCH", "IO", "PWR", "SYS",
     ];
     let name = usize::try_from(number - 1).ok().and_then(|n| NAMES.get(n));
     name.map_or_else(|| format!("SIGRT{number}"), |name| format!("SIG{name}"))

@@ -225,7 +225,8 @@ impl Log<'_> {
         let owner = self.run.map(|(who, _)| who);
         // A log that is all standard error's needs the index too; a reader takes one without for standard output's.
         if owner == Some('e') && self.index.is_none() && self.error.is_none() {
-            self.error = self.place.and_then(|p| create(p, ".index").map(|f| self.index = Some(BufWriter::new(f))).err());
+            self.error =
+                self.place.and_then(|p| create(p, ".index").map(|f| self.index = Some(BufWriter::new(f))).err());
         }
         if let (Some(index), Some((who, count))) = (&mut self.index, self.run) {
             let ended = writeln!(index, "{who} {count}").and_then(|()| index.flush());

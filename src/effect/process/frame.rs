@@ -4,8 +4,8 @@ use rustix::cmsg_space;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, recvmsg,
-    sendmsg,
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
+    recvmsg, sendmsg,
 };
 use std::collections::VecDeque;
 use std::io::{self, IoSlice, IoSliceMut};
@@ -208,6 +208,7 @@ pub(super) fn send_answer(socket: BorrowedFd<'_>, answer: Answer) -> io::Result<
 }
 
 /// The receiving half: what has arrived of a stream, and the descriptors with it.
+#[derive(Debug)]
 pub(super) struct Inbox {
     bytes: Vec<u8>,
     fds: VecDeque<OwnedFd>,
@@ -280,14 +281,14 @@ mod tests {
 
     #[test]
     fn orders_and_descriptors_arrive_whole_and_in_order() {
-        let (here, there) =
-            socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None).unwrap();
+        let (here, there) = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None).unwrap();
         let start = Start {
             program: b"/bin/true".to_vec(),
             argv: vec![b"true".to_vec(), vec![], vec![b'x'; 300_000], b"\xff".to_vec()],
             env: vec![(b"A".to_vec(), b"b=c".to_vec())],
         };
-        let sent = [Order::Start(7, start), Order::Terminate(7), Order::Kill(7), Order::Freeze(7), Order::Thaw(u64::MAX)];
+        let sent =
+            [Order::Start(7, start), Order::Terminate(7), Order::Kill(7), Order::Freeze(7), Order::Thaw(u64::MAX)];
         let received = std::thread::scope(|scope| {
             scope.spawn(|| {
                 let null = std::fs::File::open("/dev/null").unwrap();

@@ -21,7 +21,7 @@ pub struct Pool {
     executable: PathBuf,
     idle: Mutex<Vec<Supervisor>>,
     /// All that live. Locked while one is started, so that none is taken for an orphan.
-    known: Mutex<BTreeSet<Pid>>,
+    known: Mutex<BTreeSet<i32>>,
 }
 
 /// A supervisor from vplan's side.
@@ -84,7 +84,7 @@ impl Pool {
         let mut known = lock(&self.known);
         let child = sys::with_closed_mask(|| command.spawn())?;
         let pid = Pid::from_raw(child.id().cast_signed()).ok_or(io::ErrorKind::Other)?;
-        known.insert(pid);
+        known.insert(pid.as_raw_pid());
         Ok(Supervisor { child, pid, socket: Arc::new(ours), inbox: Inbox::new(64), number: 0 })
     }
 
@@ -95,7 +95,7 @@ impl Pool {
         // The system hands its children over before it lets its end be seen.
         let _ = supervisor.child.wait();
         let mut known = lock(&self.known);
-        known.remove(&supervisor.pid);
+        known.remove(&supervisor.pid.as_raw_pid());
         sweep_orphans(&known)
     }
 
@@ -104,7 +104,7 @@ impl Pool {
         let Supervisor { socket, mut child, pid, .. } = supervisor;
         drop(socket);
         let _ = child.try_wait();
-        lock(&self.known).remove(&pid);
+        lock(&self.known).remove(&pid.as_raw_pid());
     }
 }
 
@@ -212,14 +212,16 @@ impl Wishes {
 ///
 /// An orphan is a child in another session than this process's: what a process starts itself is in its own session, and
 /// nobody can join one. So no git that another thread runs is hit.
-fn sweep_orphans(supervisors: &BTreeSet<Pid>) -> u32 {
+fn sweep_orphans(supervisors: &BTreeSet<i32>) -> u32 {
     let mut killed = BTreeSet::new();
     let mut progress = Instant::now();
     let session = rustix::process::getsid(None).ok();
     let mut pause = Duration::from_millis(1);
     loop {
         let mut orphans = tree::own_children();
-        orphans.retain(|pid| !supervisors.contains(pid) && rustix::process::getsid(Some(*pid)).ok() != session);
+        orphans.retain(|pid| {
+            !supervisors.contains(&pid.as_raw_pid()) && rustix::process::getsid(Some(*pid)).ok() != session
+        });
         if orphans.is_empty() || progress.elapsed() > Duration::from_secs(10) {
             return u32::try_from(killed.len()).unwrap_or(u32::MAX);
         }

@@ -60,9 +60,10 @@ impl Root {
             opened => opened.map_err(io::Error::from),
         };
         opened.map_err(|error| match error.raw_os_error().map(Errno::from_raw_os_error) {
-            Some(Errno::XDEV) => {
-                refusal("DIRECTORY_OUTSIDE", format!("the directory `{dir}` leads out of the repository through a symlink"))
-            }
+            Some(Errno::XDEV) => refusal(
+                "DIRECTORY_OUTSIDE",
+                format!("the directory `{dir}` leads out of the repository through a symlink"),
+            ),
             Some(Errno::NOENT) => refusal("NO_SUCH_DIRECTORY", format!("the directory `{dir}` does not exist")),
             Some(Errno::NOTDIR) => refusal("NO_SUCH_DIRECTORY", format!("`{dir}` is not a directory")),
             _ => refusal(code_of(&error), format!("the directory `{dir}` cannot be entered: {}", say(&error))),
@@ -216,7 +217,9 @@ pub(super) fn explain(errno: i32, path: &Path) -> SpawnError {
             format!("`{shown}` is not executable: `chmod +x` makes it so")
         }
         (Errno::ACCESS, _) => format!("`{shown}` may not be executed here"),
-        (Errno::NOEXEC, _) => format!("`{shown}` is neither a program for this system nor a script that begins with `#!`"),
+        (Errno::NOEXEC, _) => {
+            format!("`{shown}` is neither a program for this system nor a script that begins with `#!`")
+        }
         (Errno::TOOBIG, _) => "the command's words and environment are longer than the system allows".to_owned(),
         (Errno::TXTBSY, _) => format!("`{shown}` is being written to"),
         _ => format!("`{shown}` could not be started: {}", say(&error)),

@@ -21,8 +21,16 @@ const CLOSE_ON_EXEC_NONBLOCK: c_int = 0o2_004_000;
 // The numbers above are those of Linux on x86, ARM, RISC-V, POWER and s390; MIPS, SPARC and Alpha have others.
 #[cfg(not(all(
     target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "x86", target_arch = "aarch64", target_arch = "arm", target_arch = "riscv64",
-        target_arch = "powerpc64", target_arch = "s390x", target_arch = "loongarch64")
+    any(
+        target_arch = "x86_64",
+        target_arch = "x86",
+        target_arch = "aarch64",
+        target_arch = "arm",
+        target_arch = "riscv64",
+        target_arch = "powerpc64",
+        target_arch = "s390x",
+        target_arch = "loongarch64"
+    )
 )))]
 compile_error!("the supervisor knows the signal numbers of Linux on common processors only");
 
@@ -110,7 +118,7 @@ pub(super) fn close_others(keep: &[BorrowedFd<'_>]) {
         if number > 2 && keep.iter().all(|k| k.as_raw_fd() != number) {
             // SAFETY: called once, first thing in a new process, when nothing but `keep` owns a descriptor; a number that
             // is no longer open (the listing's own) is refused by the call.
-            let _ = unsafe { rustix::io::try_close(number) };
+            unsafe { rustix::io::close(number) };
         }
     }
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 /// A process that was seen below this one. Number and start time together name a process, because numbers are used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Seen {
-    pub pid: Pid,
+    pub pid: i32,
     /// In clock ticks since boot.
     started: u64,
 }
@@ -86,14 +86,14 @@ pub(super) fn walk(roots: &[Pid], what: Do, of: impl Fn(&Seen) -> bool, reached:
     let mut todo: Vec<(Pid, Pid)> = roots.iter().map(|child| (*child, me)).collect();
     let mut visited = BTreeSet::new();
     while let Some((pid, parent)) = todo.pop() {
-        if !visited.insert(pid) {
+        if !visited.insert(pid.as_raw_pid()) {
             continue;
         }
         // Its children first: when it has been killed, they have moved up to this process.
         let below = children(pid);
         todo.extend(below.into_iter().map(|child| (child, pid)));
         let Some(now) = stat(pid) else { continue };
-        let seen = Seen { pid, started: now.started };
+        let seen = Seen { pid: pid.as_raw_pid(), started: now.started };
         let dead = matches!(now.state, b'Z' | b'X' | b'x');
         let still = what == Do::Freeze && matches!(now.state, b'T' | b't');
         if dead || still || !of(&seen) {
@@ -122,8 +122,7 @@ fn signal(pid: Pid, parent: Pid, me: Pid, what: Do) -> bool {
         return signals.iter().all(|s| kill_process(pid, *s).is_ok());
     }
     let held = pidfd_open(pid, PidfdFlags::empty());
-    let belongs =
-        stat(pid).is_some_and(|s| s.parent == parent.as_raw_pid() || s.parent == me.as_raw_pid());
+    let belongs = stat(pid).is_some_and(|s| s.parent == parent.as_raw_pid() || s.parent == me.as_raw_pid());
     if !belongs {
         return false;
     }
