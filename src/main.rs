@@ -1,2 +1,5 @@
 //! Collects the arguments and hands them to `cli::main`.
-fn main() {}
+
+fn main() -> std::process::ExitCode {
+    vplan::cli::main(std::env::args_os())
+}

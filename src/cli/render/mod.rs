@@ -1,1 +1,3 @@
 //! How are results written for people and machines?
+
+pub mod diagnostic;
