@@ -207,9 +207,7 @@ impl Git {
             Some(0) => {
                 Oid::parse(output.stdout.trim_ascii_end()).ok_or_else(|| GitError::Unreadable("merge-base".to_owned()))
             }
-            Some(1) => {
-                Err(GitError::NoMergeBase { revision: revision.to_owned(), shallow: self.layout.is_shallow() })
-            }
+            Some(1) => Err(GitError::NoMergeBase { revision: revision.to_owned(), shallow: self.layout.is_shallow() }),
             _ => Err(self.failure("merge-base", &output)),
         }
     }
@@ -265,6 +263,19 @@ impl Git {
     pub fn tracked(&self) -> Result<Vec<RepoPath>, GitError> {
         let output = self.ask(&["ls-files", "-z", "--cached"])?;
         let mut paths: Vec<RepoPath> = split_nul(&output).iter().filter_map(|p| RepoPath::from_exact(p)).collect();
+        paths.sort();
+        paths.dedup();
+        Ok(paths)
+    }
+
+    /// Everything that is tracked, or untracked and not ignored; nested repositories as one path. Sorted, each once.
+    ///
+    /// # Errors
+    /// What git says.
+    pub fn present(&self) -> Result<Vec<RepoPath>, GitError> {
+        let output = self.ask(&["ls-files", "-z", "--cached", "--others", "--exclude-standard"])?;
+        let exact = |p: &Vec<u8>| RepoPath::from_exact(p.strip_suffix(b"/").unwrap_or(p));
+        let mut paths: Vec<RepoPath> = split_nul(&output).iter().filter_map(exact).collect();
         paths.sort();
         paths.dedup();
         Ok(paths)

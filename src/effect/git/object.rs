@@ -198,8 +198,7 @@ fn compress(state: &mut [u32; 5], block: &[u8; 64]) {
             2 => ((b & c) | (b & d) | (c & d), 0x8f1b_bcdc),
             _ => (b ^ c ^ d, 0xca62_c1d6_u32),
         };
-        let next =
-            a.rotate_left(5).wrapping_add(f).wrapping_add(e).wrapping_add(k).wrapping_add(at(&ring, t));
+        let next = a.rotate_left(5).wrapping_add(f).wrapping_add(e).wrapping_add(k).wrapping_add(at(&ring, t));
         (e, d, c, b, a) = (d, c, b.rotate_left(30), a, next);
     }
     for (word, add) in state.iter_mut().zip([a, b, c, d, e]) {

@@ -10,7 +10,6 @@ use super::object::{Oid, blob_id};
 use super::{Git, RawChange, split_nul};
 use crate::base::change::{ChangedFile, Status};
 use crate::base::path::RepoPath;
-use crate::base::word::visible;
 use crate::effect::files;
 use std::collections::BTreeMap;
 use std::fs::Metadata;
@@ -45,7 +44,7 @@ pub(super) fn changes(git: &Git, tree: &Oid, depth: usize) -> Result<Vec<Changed
         }
         let mut changed = compare(git, staged, observed, depth)?;
         for path in untracked {
-            add_untracked(git.root(), &path, &mut changed);
+            add_untracked(git.root(), &path, &mut changed)?;
         }
         return Ok(changed);
     }
@@ -103,8 +102,7 @@ fn observe_all(git: &Git, length: usize, stamp: &Stamp) -> Result<Vec<Observed>,
     }
     parts.push(rest);
     Ok(std::thread::scope(|scope| {
-        let handles: Vec<_> =
-            parts.into_iter().map(|part| scope.spawn(move || observe(root, part, written))).collect();
+        let handles: Vec<_> = parts.into_iter().map(|part| scope.spawn(move || observe(root, part, written))).collect();
         handles.into_iter().flat_map(|h| h.join().unwrap_or_default()).collect()
     }))
 }
@@ -112,14 +110,14 @@ fn observe_all(git: &Git, length: usize, stamp: &Stamp) -> Result<Vec<Observed>,
 /// The index as vplan reads it, or as git lists it when its form is unusual; then every file is compared by content.
 fn read_entries(git: &Git, length: usize) -> Result<Vec<Entry>, GitError> {
     let path = git.layout.git_dir.join("index");
-    let unreadable = |message: String| GitError::File { path: visible(path.as_os_str().as_bytes()), message };
     match files::read_plain(&path, MAX_INDEX) {
         Ok(bytes) => match index::parse(&bytes, length) {
             Index::Entries(entries) => return Ok(entries),
             Index::Unusual => {}
         },
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(e) => return Err(unreadable(e.to_string())),
+        // Git may have a way to read what vplan does not open, such as a symlink.
+        Err(_) => {}
     }
     let output = git.ask(&["ls-files", "-z", "--cached", "--stage", "-t"])?;
     let entries: Option<Vec<Entry>> = split_nul(&output).iter().map(|record| listed_entry(record)).collect();
@@ -171,7 +169,8 @@ impl Parents<'_> {
         if dir == self.verified.as_slice() {
             return true;
         }
-        let below = |outer: &[u8]| dir.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"));
+        let below =
+            |outer: &[u8]| dir.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"));
         if self.broken.as_deref().is_some_and(below) {
             return false;
         }
@@ -302,11 +301,18 @@ fn decide(
         Seen::Regular { .. } if old_mode == SYMLINK || old_mode == SUBMODULE => Some(Status::TypeChanged),
         Seen::Regular { executable, size } => {
             let expected = old_mode & 0o100 != 0;
-            let mode_differs = executable != expected && *modes.get_or_insert_with(|| git.has_file_modes());
+            let mut has_modes = || *modes.get_or_insert_with(|| git.has_file_modes());
+            // Where files have no modes, the index is what says so (`git update-index --chmod`).
+            let mode_differs = match executable != expected {
+                true => has_modes() || entry.mode != old_mode,
+                false => entry.mode != old_mode && !has_modes(),
+            };
             // The index knows the size of the content that it names; another size is another content.
             let known = entry.id == old_id;
-            let sizes_differ = known && entry.stat.is_some_and(|s| s.size != 0 && u64::from(s.size) != size & 0xffff_ffff);
-            let differs = mode_differs || sizes_differ || file_id(git.root(), path, size, old_id.length())? != Some(old_id);
+            let sizes_differ =
+                known && entry.stat.is_some_and(|s| s.size != 0 && u64::from(s.size) != size & 0xffff_ffff);
+            let differs =
+                mode_differs || sizes_differ || file_id(git.root(), path, size, old_id.length())? != Some(old_id);
             differs.then_some(Status::Modified)
         }
         Seen::Same => None,
@@ -354,15 +360,15 @@ fn submodule_changed(git: &Git, path: &RepoPath, recorded: &Oid, depth: usize) -
 
 /// An untracked file. A nested repository, which git shows as one path, is that path and all files in it: what it hides
 /// from git it does not hide from a contract.
-fn add_untracked(root: &Path, path: &[u8], changed: &mut Vec<ChangedFile>) {
-    let mut add = |bytes: &[u8]| {
-        changed.extend(RepoPath::from_exact(bytes).map(|path| ChangedFile { path, status: Status::Added }));
-    };
-    let Some(dir) = path.strip_suffix(b"/") else { return add(path) };
-    add(dir);
-    if let Some(dir) = RepoPath::from_exact(dir) {
-        files::walk(root, &dir, &mut |file| add(file.as_bytes()));
+fn add_untracked(root: &Path, path: &[u8], changed: &mut Vec<ChangedFile>) -> Result<(), GitError> {
+    let mut add = |path: RepoPath| changed.push(ChangedFile { path, status: Status::Added });
+    let exact = path.strip_suffix(b"/").unwrap_or(path);
+    let exact = RepoPath::from_exact(exact).ok_or_else(|| GitError::Unreadable("ls-files".to_owned()))?;
+    if path.ends_with(b"/") {
+        files::walk(root, &exact).map_err(|e| unreadable(&exact, &e))?.into_iter().for_each(&mut add);
     }
+    add(exact);
+    Ok(())
 }
 
 impl Git {
