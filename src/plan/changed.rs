@@ -56,8 +56,7 @@ impl<'a> Existing<'a> {
 pub(super) fn batches(pieces: &[Piece], files: &[Word]) -> Vec<Vec<Word>> {
     let times = pieces.iter().filter(|p| **p == Piece::Changed).count();
     let size = |w: &Word| w.as_bytes().len() + 1;
-    let fixed: usize =
-        pieces.iter().map(|p| if let Piece::Word(word) = p { size(word) } else { 0 }).sum();
+    let fixed: usize = pieces.iter().map(|p| if let Piece::Word(word) = p { size(word) } else { 0 }).sum();
     let fill = |files: &[Word]| {
         let mut argv = Vec::with_capacity(pieces.len() + times * files.len());
         for piece in pieces {
@@ -114,7 +113,9 @@ mod tests {
     fn batches_by_count_and_by_size() {
         let pieces = [Piece::Word(Word::from("cat")), Piece::Changed, Piece::Word(Word::from("end"))];
         let names = |n: usize, len: usize| (0..n).map(|i| Word::from(format!("{i:0len$}"))).collect::<Vec<_>>();
-        for (n, len, want) in [(1, 5, 1), (4_000, 5, 1), (4_001, 5, 2), (1_284, 101, 1), (1_285, 101, 2), (12_001, 5, 4)] {
+        for (n, len, want) in
+            [(1, 5, 1), (4_000, 5, 1), (4_001, 5, 2), (1_284, 101, 1), (1_285, 101, 2), (12_001, 5, 4)]
+        {
             let files = names(n, len);
             let got = batches(&pieces, &files);
             assert_eq!(got.len(), want, "{n} x {len}");

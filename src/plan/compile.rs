@@ -38,7 +38,8 @@ pub fn compile(contract: Option<&Contract>, request: &Request, facts: &Facts) ->
     let mut plan = input.frame(role);
     if request.mode == Mode::Off {
         plan.notes.push(note("mode-off", "mode is off: nothing is verified".to_owned()));
-        let off = |check: &Check| Omitted { line: Some(check.line), ..omitted(&check.id, "mode is off".to_owned(), "mode") };
+        let off =
+            |check: &Check| Omitted { line: Some(check.line), ..omitted(&check.id, "mode is off".to_owned(), "mode") };
         plan.omitted = input.contract.checks.iter().map(off).collect();
         return Ok(Compiled::Plan(Box::new(digest::seal(plan))));
     }
@@ -225,7 +226,8 @@ impl<'a> Input<'a> {
         boundaries.sort();
         boundaries.dedup();
         let recover = &self.contract.recover;
-        let reference = |c: &Contract| ContractRef { digest: c.digest.clone(), imports: Vec::new(), path: c.path.clone() };
+        let reference =
+            |c: &Contract| ContractRef { digest: c.digest.clone(), imports: Vec::new(), path: c.path.clone() };
         Plan {
             contract: self.declared.map(reference),
             digest: None,
@@ -285,7 +287,8 @@ impl<'a> Input<'a> {
         // A tier that is not reached decides without asking the repository.
         let mut nobody = BTreeSet::new();
         let choice = judged.choose(check, if reached { asked } else { &mut nobody });
-        let unreached = || Reason { condition: "tier".to_owned(), names: vec![check.tier.to_string()], ..Reason::default() };
+        let unreached =
+            || Reason { condition: "tier".to_owned(), names: vec![check.tier.to_string()], ..Reason::default() };
         let (placements, reasons) = match choice {
             Choice::No(mut text, mut reasons) => {
                 if !reached {
@@ -519,7 +522,13 @@ impl<'a> Input<'a> {
         let group = |group: &Vec<usize>| group.iter().filter_map(node).collect::<BTreeSet<_>>().into_iter().collect();
         let effects: Vec<Effects> = members
             .iter()
-            .map(|m| m.check.map_or(Effects::default(), |c| Effects { cleans: &c.cleans, produces: &c.produces, requires: &c.requires }))
+            .map(|m| {
+                m.check.map_or(Effects::default(), |c| Effects {
+                    cleans: &c.cleans,
+                    produces: &c.produces,
+                    requires: &c.requires,
+                })
+            })
             .collect();
         let constraints = Constraints {
             tiers: members.iter().map(|m| m.steps.first().map_or(0, |s| s.tier)).collect(),
@@ -585,8 +594,12 @@ fn omitted(id: &str, reason: String, condition: &str) -> Omitted {
 fn outside_role(id: &str, role: &str, restriction: &Role) -> Omitted {
     let tags: Vec<String> = restriction.only.iter().map(|t| visible(t.as_bytes())).collect();
     let text = format!("role {} runs only checks tagged {}", visible(role.as_bytes()), tags.join(" or "));
-    let reason =
-        Reason { condition: "role".to_owned(), line: restriction.line, names: restriction.only.clone(), ..Reason::default() };
+    let reason = Reason {
+        condition: "role".to_owned(),
+        line: restriction.line,
+        names: restriction.only.clone(),
+        ..Reason::default()
+    };
     Omitted { reasons: vec![reason], ..omitted(id, text, "") }
 }
 

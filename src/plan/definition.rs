@@ -48,9 +48,8 @@ enum File {
 const SCRIPT_RUNNERS: [&str; 4] = ["npm", "pnpm", "yarn", "bun"];
 /// Their subcommands that start a program without asking package.json.
 const NO_SCRIPT: [&str; 5] = ["exec", "dlx", "x", "create", "init"];
-const INTERPRETERS: [&str; 14] = [
-    "sh", "bash", "dash", "zsh", "ksh", "python", "python3", "node", "bun", "ruby", "perl", "php", "deno", "Rscript",
-];
+const INTERPRETERS: [&str; 14] =
+    ["sh", "bash", "dash", "zsh", "ksh", "python", "python3", "node", "bun", "ruby", "perl", "php", "deno", "Rscript"];
 
 fn files(step: &Step) -> Vec<File> {
     let Some((program, arguments)) = step.argv.as_deref().and_then(<[Word]>::split_first) else { return Vec::new() };

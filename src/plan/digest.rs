@@ -1,8 +1,8 @@
 //! What identifies a plan?
 
-use super::{ContractRef, Note, Omitted, Plan, Policy, Reason, Rewrite, Step, Tier};
 use super::facts::Fact;
 use super::request::RequestRecord;
+use super::{ContractRef, Note, Omitted, Plan, Policy, Reason, Rewrite, Step, Tier};
 use crate::base::canon::{Digest, Hasher, write_canonical};
 use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
@@ -79,7 +79,8 @@ struct Bare<'a> {
 impl<'a> Bare<'a> {
     fn of(plan: &'a Plan) -> Self {
         // Without `..`, so that a new field of a plan cannot be forgotten here.
-        let Plan { contract, digest: _, facts, notes, omitted, policy, request, rewrites, steps, tiers, version } = plan;
+        let Plan { contract, digest: _, facts, notes, omitted, policy, request, rewrites, steps, tiers, version } =
+            plan;
         Bare {
             contract,
             facts,

@@ -1,9 +1,9 @@
 //! In which forms is a plan written and read?
 
+use super::Plan;
 use super::digest::{digest, write_to};
 use super::error::{DOCUMENT, PlanError};
 use super::order::check_order;
-use super::Plan;
 
 /// The version of plan documents that this program writes and reads.
 pub const VERSION: u32 = 1;

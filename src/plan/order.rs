@@ -358,9 +358,8 @@ fn by_glob<'a>(effects: &[Effects<'a>], of: impl Fn(&Effects<'a>) -> &'a [crate:
 fn between(first: &ByGlob, second: &ByGlob) -> Vec<Bundle> {
     let (a, a_nodes): (Vec<_>, Vec<_>) = first.iter().cloned().unzip();
     let (b, b_nodes): (Vec<_>, Vec<_>) = second.iter().cloned().unzip();
-    let bundle = |(i, j): (usize, usize)| {
-        Some(Bundle { before: a_nodes.get(i)?.clone(), after: b_nodes.get(j)?.clone() })
-    };
+    let bundle =
+        |(i, j): (usize, usize)| Some(Bundle { before: a_nodes.get(i)?.clone(), after: b_nodes.get(j)?.clone() });
     overlap::pairs(&a, &b).into_iter().filter_map(bundle).collect()
 }
 
@@ -480,11 +479,17 @@ mod tests {
         assert_eq!(ordered(Constraints { tiers: vec![1, 0, 2, 0], ..none(0) }), [1, 3, 0, 2]);
         assert_eq!(ordered(Constraints { needs: vec![(2, 0)], ..none(4) }), [1, 2, 0, 3]);
         let sequence = |groups: Vec<Vec<usize>>| vec![groups];
-        assert_eq!(ordered(Constraints { sequences: sequence(vec![vec![1, 2], vec![], vec![0]]), ..none(3) }), [1, 2, 0]);
+        assert_eq!(
+            ordered(Constraints { sequences: sequence(vec![vec![1, 2], vec![], vec![0]]), ..none(3) }),
+            [1, 2, 0]
+        );
         // Artifacts give way, on their own and jointly.
         let edge = |a, b| Bundle { before: vec![a], after: vec![b] };
         assert_eq!(ordered(Constraints { artifacts: vec![edge(2, 0)], ..none(3) }), [1, 2, 0]);
-        assert_eq!(ordered(Constraints { artifacts: vec![edge(2, 0)], needs: vec![(0, 1), (1, 2)], ..none(3) }), [0, 1, 2]);
+        assert_eq!(
+            ordered(Constraints { artifacts: vec![edge(2, 0)], needs: vec![(0, 1), (1, 2)], ..none(3) }),
+            [0, 1, 2]
+        );
         let round = Constraints { artifacts: vec![edge(2, 0), edge(0, 1), edge(1, 2)], ..none(3) };
         assert_eq!(ordered(round), [0, 1, 2]);
         let mutual = order(&Constraints { artifacts: vec![edge(1, 0), edge(0, 1)], ..none(2) });

@@ -85,9 +85,7 @@ impl Set {
         match (self.not, other.not) {
             // Each leaves out few of the characters there are.
             (true, true) => true,
-            (false, false) => {
-                self.ranges.iter().any(|(a, b)| other.ranges.iter().any(|(c, d)| a.max(c) <= b.min(d)))
-            }
+            (false, false) => self.ranges.iter().any(|(a, b)| other.ranges.iter().any(|(c, d)| a.max(c) <= b.min(d))),
             (true, false) => other.ranges.iter().any(|range| !covered(*range, &self.ranges)),
             (false, true) => other.meets(self),
         }
@@ -172,7 +170,8 @@ fn expand(chars: &[char], at: &mut usize, in_braces: bool) -> Option<Vec<Vec<Tok
                 if words.len() * choices.len() > MOST_ALTERNATIVES {
                     return None;
                 }
-                words = words.iter().flat_map(|w| choices.iter().map(|c| [w.as_slice(), c.as_slice()].concat())).collect();
+                words =
+                    words.iter().flat_map(|w| choices.iter().map(|c| [w.as_slice(), c.as_slice()].concat())).collect();
             }
             '[' => add(&mut words, Token::Char(class(chars, at))),
             '?' => add(&mut words, Token::Char(Set { not: true, ranges: Vec::new() })),

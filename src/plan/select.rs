@@ -57,9 +57,7 @@ pub(super) fn judge<'a>(contract: &'a Contract, role: &str, changes: &ChangeSet,
         .conditions
         .iter()
         .zip(of_conditions)
-        .map(|(condition, selected)| {
-            judge_one(condition, role, changes, facts, selected.unwrap_or_default(), &names)
-        })
+        .map(|(condition, selected)| judge_one(condition, role, changes, facts, selected.unwrap_or_default(), &names))
         .collect();
     Judged { contract, answers, pulled }
 }
@@ -74,7 +72,11 @@ impl Judged<'_> {
             if self.failing(placement, asked).is_empty() {
                 yes.push(i);
                 if placement.is_use {
-                    reasons.push(Reason { condition: "use".to_owned(), line: Some(placement.line), ..Reason::default() });
+                    reasons.push(Reason {
+                        condition: "use".to_owned(),
+                        line: Some(placement.line),
+                        ..Reason::default()
+                    });
                 } else if placement.conditions.is_empty() {
                     reasons.push(Reason { condition: "always".to_owned(), ..Reason::default() });
                 }
@@ -241,7 +243,8 @@ fn judge_one(
             (Some(holds), reasons, format!("no changed file is selected by {keyword} {}", items_text(s.items.iter())))
         }
         Test::ChangedAll(s) => {
-            let without = || s.items.iter().zip(&selected.items).filter(|(i, h)| !i.not && h.count == 0).map(|(i, _)| i);
+            let without =
+                || s.items.iter().zip(&selected.items).filter(|(i, h)| !i.not && h.count == 0).map(|(i, _)| i);
             let holds = without().next().is_none();
             let reasons = if holds { positive(s) } else { vec![about(item_texts(without()))] };
             (Some(holds), reasons, format!("no changed file is selected by {} of {keyword}", items_text(without())))

@@ -2,8 +2,8 @@
 
 use super::request::{Boundary, Request, Risk};
 use super::{Note, Tier};
-use crate::contract;
 use crate::base::word::visible;
+use crate::contract;
 
 /// The tiers reached, ascending, and a remark for each trigger that was lowered. `pulled` says of each trigger whether a
 /// changed file pulled it.
@@ -13,7 +13,11 @@ pub fn reach(risks: &[contract::Risk], pulled: &[bool], request: &Request) -> (V
     // Tier 2 is reserved for the run's end.
     let lowered = fired().filter(|r| r.tier > 1).map(|r| Note {
         kind: "trigger-lowered".to_owned(),
-        message: format!("risk `{}` names tier {}, which a trigger reaches as tier 1", visible(r.name.as_bytes()), r.tier),
+        message: format!(
+            "risk `{}` names tier {}, which a trigger reaches as tier 1",
+            visible(r.name.as_bytes()),
+            r.tier
+        ),
         path: None,
     });
     let at = |boundary| request.boundaries.contains(&boundary);
@@ -41,7 +45,8 @@ mod tests {
 
     #[test]
     fn tiers_and_their_reasons() {
-        let risk = |name: &str, tier| contract::Risk { name: name.to_owned(), tier, selection: Selection::default(), line: 1 };
+        let risk =
+            |name: &str, tier| contract::Risk { name: name.to_owned(), tier, selection: Selection::default(), line: 1 };
         let risks = [risk("b", 1), risk("a", 2), risk("docs", 0)];
         let both = vec![Boundary::MilestoneEnd, Boundary::RunEnd];
         for (pulled, request, want) in [
@@ -49,7 +54,11 @@ mod tests {
             ([false, false, true], Request::default(), vec![(0, "always")]),
             ([true, true, true], Request::default(), vec![(0, "always"), (1, "trigger b,trigger a")]),
             ([false; 3], Request { risk: Risk::High, ..Request::default() }, vec![(0, "always"), (1, "high-risk")]),
-            ([false; 3], Request { boundaries: vec![Boundary::RunEnd], ..Request::default() }, vec![(0, "always"), (2, "run-end")]),
+            (
+                [false; 3],
+                Request { boundaries: vec![Boundary::RunEnd], ..Request::default() },
+                vec![(0, "always"), (2, "run-end")],
+            ),
             (
                 [false, true, false],
                 Request { boundaries: both, risk: Risk::High, min_tier: 2, ..Request::default() },
