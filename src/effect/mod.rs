@@ -10,3 +10,4 @@ pub mod git;
 pub mod load;
 pub mod process;
 pub mod records;
+pub mod terminal;

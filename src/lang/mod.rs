@@ -2,6 +2,11 @@
 
 pub mod ast;
 pub mod command;
+mod conjunction;
 pub mod error;
 pub mod format;
 pub mod parse;
+mod word;
+
+/// The language reference.
+pub const GRAMMAR: &str = "";
