@@ -1,8 +1,8 @@
 //! Why can vplan not do what was asked?
 
-use super::exit;
 use crate::base::diagnostic::Diagnostic;
 use crate::base::source::Sources;
+use crate::run::verdict::Exit;
 
 /// A reason to stop, with its exit code. A failed check is none: that is an outcome.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ impl Failure {
     /// A usage error: exit 2.
     #[must_use]
     pub fn usage(code: impl Into<String>, message: impl Into<String>) -> Self {
-        Self::new(exit::USAGE, code, message)
+        Self::new(Exit::Usage.code(), code, message)
     }
 
     /// Says the way out.

@@ -3,10 +3,11 @@
 pub mod args;
 pub mod command;
 pub mod error;
-pub mod exit;
+pub mod progress;
 pub mod render;
 pub mod terminal;
 
+use crate::run::verdict::Exit;
 use args::{Command, CommandLine};
 use clap::Parser;
 use error::Failure;
@@ -21,7 +22,7 @@ pub fn main(arguments: impl Iterator<Item = std::ffi::OsString>) -> ExitCode {
         Err(error) => {
             // A closed pipe is no reason to fail: `vplan --help | head -1`.
             let _ = error.print();
-            return ExitCode::from(if error.use_stderr() { exit::USAGE } else { exit::OK });
+            return ExitCode::from(if error.use_stderr() { Exit::Usage.code() } else { Exit::Success.code() });
         }
     };
     let terminal = Terminal::new(&line.global);

@@ -2,8 +2,9 @@
 
 use super::args::{Global, When};
 use super::error::Failure;
-use super::{exit, render};
+use super::render;
 use crate::effect::terminal;
+use crate::run::verdict::Exit;
 use std::cell::Cell;
 use std::io::Write;
 
@@ -74,9 +75,9 @@ impl Terminal {
     /// The exit code, once everything is written.
     #[must_use]
     pub fn close(&self, code: u8) -> u8 {
-        if self.broken.get() && code == exit::OK {
+        if self.broken.get() && code == Exit::Success.code() {
             self.note("error: standard output could not be written\n");
-            return exit::INTERNAL;
+            return Exit::Internal.code();
         }
         code
     }

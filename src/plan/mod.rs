@@ -1,14 +1,18 @@
 //! What must be verified for this change? Contract, request and facts to a plan: plain data, content-hashed.
 
+mod changed;
 pub mod compile;
+pub mod definition;
 pub mod digest;
 pub mod document;
 pub mod error;
 pub mod explain;
 pub mod facts;
 pub mod order;
+pub mod overlap;
 pub mod request;
 pub mod select;
+mod step;
 pub mod tier;
 
 use crate::base::canon::Digest;

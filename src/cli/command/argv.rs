@@ -5,8 +5,8 @@ use crate::base::command::{Command, Env, Piece, Unsupported};
 use crate::base::word::Word;
 use crate::cli::args::{Argv, Format, Global};
 use crate::cli::error::Failure;
-use crate::cli::exit;
 use crate::cli::terminal::Terminal;
+use crate::run::verdict::Exit;
 use serde::Serialize;
 
 #[derive(Serialize)]
@@ -35,11 +35,11 @@ pub fn run(global: &Global, args: &Argv, terminal: &Terminal) -> Result<u8, Fail
                 Piece::Changed => Word::from("{changed}"),
             };
             terminal.print_json(&Read { argv: pieces.into_iter().map(word).collect(), env: &env, version: 1 });
-            Ok(exit::OK)
+            Ok(Exit::Success.code())
         }
         Command::Unsupported { unsupported, .. } => {
             terminal.print_json(&Unread { unsupported: &unsupported, version: 1 });
-            Ok(exit::CONTRACT)
+            Ok(Exit::Contract.code())
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::cli::args::{CommandLine, Completions};
 use crate::cli::error::Failure;
-use crate::cli::exit;
 use crate::cli::terminal::Terminal;
+use crate::run::verdict::Exit;
 use clap::CommandFactory;
 
 /// Prints the script.
@@ -14,5 +14,5 @@ pub fn run(args: &Completions, terminal: &Terminal) -> Result<u8, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut CommandLine::command(), "vplan", &mut script);
     terminal.print(&String::from_utf8_lossy(&script));
-    Ok(exit::OK)
+    Ok(Exit::Success.code())
 }

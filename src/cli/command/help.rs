@@ -2,8 +2,8 @@
 
 use crate::cli::args::{CommandLine, Help};
 use crate::cli::error::Failure;
-use crate::cli::exit;
 use crate::cli::terminal::Terminal;
+use crate::run::verdict::Exit;
 use clap::CommandFactory;
 
 /// Topics and their texts.
@@ -20,7 +20,7 @@ pub fn run(args: &Help, terminal: &Terminal) -> Result<u8, Failure> {
         Some((_, text)) => terminal.print(text),
         None => terminal.print(&subcommand(topic)?.render_long_help().to_string()),
     }
-    Ok(exit::OK)
+    Ok(Exit::Success.code())
 }
 
 /// The clap command of a subcommand, or of vplan itself.

@@ -1,14 +1,21 @@
 //! Which paths does a glob select? The only room of `globset`.
 
+mod parse;
+mod pattern;
+
 use super::path::RepoPath;
+pub(in crate::base) use pattern::{Part, Pattern, Segment};
 use serde::{Deserialize, Serialize};
+use std::cmp::Ordering;
 use std::sync::Arc;
 
-/// A glob of the one dialect (language.md section 5), checked and taken apart.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+/// A glob of the one dialect (language.md section 5), checked and taken apart. It is compared and serialised as its text.
+#[derive(Clone, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Glob {
-    text: String,
+    text: Arc<str>,
+    /// Its braces expanded; a path that matches one of them is selected.
+    alternatives: Arc<[Pattern]>,
 }
 
 /// What is wrong with a glob, and where in its text.
@@ -28,7 +35,22 @@ impl Glob {
     /// # Errors
     /// Everything language.md sections 2, 5 and 11 call an error.
     pub fn parse(text: &str) -> Result<Self, GlobError> {
-        Ok(Self { text: text.to_owned() })
+        Ok(Self { alternatives: parse::parse(text)?.into(), text: text.into() })
+    }
+
+    /// The glob that selects exactly this path. `None` for paths that no glob can name: those that are not UTF-8, or longer
+    /// than a glob may be.
+    #[must_use]
+    pub fn literal(path: &RepoPath) -> Option<Self> {
+        let text = std::str::from_utf8(path.as_bytes()).ok()?;
+        let mut escaped = String::with_capacity(text.len());
+        for c in text.chars() {
+            if matches!(c, '*' | '?' | '[' | ']' | '{' | '}' | '!' | '\\') {
+                escaped.push('\\');
+            }
+            escaped.push(c);
+        }
+        Self::parse(&escaped).ok()
     }
 
     /// The glob as it was written.
@@ -39,14 +61,45 @@ impl Glob {
 
     /// Whether it selects this path.
     #[must_use]
-    pub fn matches(&self, _path: &RepoPath) -> bool {
-        false
+    pub fn matches(&self, path: &RepoPath) -> bool {
+        self.alternatives.iter().any(|pattern| pattern.matches(path.as_bytes()))
+    }
+
+    /// What it is made of.
+    pub(in crate::base) fn alternatives(&self) -> &[Pattern] {
+        &self.alternatives
+    }
+}
+
+impl PartialEq for Glob {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for Glob {}
+
+impl PartialOrd for Glob {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Glob {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.text.cmp(&other.text)
+    }
+}
+
+impl std::fmt::Debug for Glob {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Glob({})", self.text)
     }
 }
 
 impl From<Glob> for String {
     fn from(glob: Glob) -> Self {
-        glob.text
+        glob.text.as_ref().to_owned()
     }
 }
 
