@@ -77,6 +77,9 @@ pub enum GitError {
         /// The system's message.
         message: String,
     },
+    /// vplan's records must not be part of what they record.
+    #[error("`{0}` is tracked by git, but `.vplan/` is for vplan's own records")]
+    TrackedRecord(String),
     /// The index kept changing under the reader.
     #[error("git's index is being changed by another process")]
     Unsteady,
@@ -104,6 +107,7 @@ impl GitError {
             GitError::Failed { .. } => "vplan::git::failed",
             GitError::Unreadable(_) => "vplan::git::unreadable",
             GitError::File { .. } => "vplan::git::file",
+            GitError::TrackedRecord(_) => "vplan::git::tracked_record",
             GitError::Unsteady => "vplan::git::unsteady",
         }
     }
@@ -133,6 +137,7 @@ impl GitError {
             GitError::NoMergeBase { shallow: false, .. } => {
                 "their histories are unrelated: name a revision that `HEAD` descends from".to_owned()
             }
+            GitError::TrackedRecord(_) => "git rm -r --cached .vplan".to_owned(),
             GitError::Unsteady => "wait until the other git command has ended".to_owned(),
             _ => return None,
         })

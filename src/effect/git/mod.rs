@@ -357,6 +357,11 @@ fn safe_path(path: &OsStr, root: &Path) -> OsString {
     std::env::join_paths(kept).unwrap_or_default()
 }
 
+/// Whether a path is one of vplan's own records (engine.md section 9).
+pub(super) fn is_record(path: &[u8]) -> bool {
+    path.strip_prefix(b".vplan").is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
+}
+
 fn split_nul(bytes: &[u8]) -> Vec<Vec<u8>> {
     let bytes = bytes.strip_suffix(b"\0").unwrap_or(bytes);
     if bytes.is_empty() { Vec::new() } else { bytes.split(|b| *b == 0).map(<[u8]>::to_vec).collect() }
