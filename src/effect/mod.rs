@@ -13,3 +13,4 @@ pub mod process;
 pub mod records;
 mod signals;
 pub mod terminal;
+pub mod verify;
