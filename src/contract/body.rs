@@ -47,7 +47,7 @@ impl Checker<'_> {
             }
             Verb::Command(_, unsupported) => Some((Body::Command(unsupported.clone()), Env::new())),
             Verb::Shell(text) => {
-                if text.contains("{changed}") {
+                if text.contains("{changed}") && !self.incomplete {
                     self.sink.push(
                         Diagnostic::error(CHANGED_MISPLACED, "`{changed}` has no meaning for a shell")
                             .label(verb.place, "names of files would become part of a program")

@@ -144,7 +144,7 @@ impl<'d> Checker<'d> {
     }
 
     fn report_imports(&mut self) {
-        for import in &self.draft.imports {
+        for import in self.draft.imports.iter().filter(|_| !self.incomplete) {
             self.sink.push(
                 Diagnostic::error(
                     IMPORT,

@@ -2,6 +2,7 @@
 #![expect(clippy::disallowed_methods, reason = "the door: the core's purity is a lint, and this is where it ends")]
 
 pub mod changes;
+pub mod clock;
 pub mod drive;
 pub mod environment;
 pub mod facts;
@@ -10,4 +11,5 @@ pub mod git;
 pub mod load;
 pub mod process;
 pub mod records;
+mod signals;
 pub mod terminal;

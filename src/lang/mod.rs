@@ -5,7 +5,10 @@ pub mod command;
 mod conjunction;
 pub mod error;
 pub mod format;
+pub mod oracle;
 pub mod parse;
+pub mod statement;
+pub mod suggest;
 mod word;
 
 /// The language reference.

@@ -7,6 +7,7 @@ pub mod digest;
 pub mod document;
 pub mod error;
 pub mod explain;
+pub mod kdl;
 pub mod facts;
 pub mod order;
 pub mod overlap;
