@@ -1,6 +1,5 @@
 //! What does a `package.json` declare?
 
-use serde::Deserialize;
 use std::collections::BTreeMap;
 
 /// The part of a manifest that is looked at.
@@ -15,23 +14,20 @@ pub struct Manifest {
 /// Reads a manifest; `None` when it is no JSON object, or its scripts are no object of strings.
 #[must_use]
 pub fn read(bytes: &[u8]) -> Option<Manifest> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Raw {
-        #[serde(default)]
-        scripts: Option<BTreeMap<String, serde_json::Value>>,
-        #[serde(default)]
-        package_manager: Option<serde_json::Value>,
-    }
     // npm drops a byte-order mark, too.
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     // The parser refuses more than 128 levels by itself.
-    let raw: Raw = serde_json::from_slice(bytes).ok()?;
+    let object: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(bytes).ok()?;
     let mut scripts = BTreeMap::new();
-    for (name, command) in raw.scripts.unwrap_or_default() {
-        scripts.insert(name, command.as_str()?.to_owned());
+    match object.get("scripts") {
+        None | Some(serde_json::Value::Null) => {}
+        Some(declared) => {
+            for (name, command) in declared.as_object()? {
+                scripts.insert(name.clone(), command.as_str()?.to_owned());
+            }
+        }
     }
-    let package_manager = raw.package_manager.and_then(|v| v.as_str().map(str::to_owned));
+    let package_manager = object.get("packageManager").and_then(|v| v.as_str().map(str::to_owned));
     Some(Manifest { scripts, package_manager })
 }
 
