@@ -8,6 +8,7 @@ pub mod environment;
 pub mod facts;
 pub mod files;
 pub mod git;
+pub mod infer;
 pub mod load;
 pub mod process;
 pub mod records;

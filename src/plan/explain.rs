@@ -7,8 +7,8 @@ pub mod shell;
 pub mod story;
 pub mod text;
 
-use crate::plan::Reason;
 use crate::base::word::visible;
+use crate::plan::Reason;
 
 /// What a piece of text is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

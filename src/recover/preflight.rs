@@ -10,7 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// What make's built-in rules make a program from, chains included (`make -p -f /dev/null`): a goal without a rule is made
 /// all the same when such a file is there.
 const IMPLICIT: &[&str] = &[
-    "", ".o", ".c", ".cc", ".C", ".cpp", ".p", ".f", ".F", ".m", ".r", ".s", ".S", ".mod", ".sh", ".y", ".l", ".w", ",v",
+    "", ".o", ".c", ".cc", ".C", ".cpp", ".p", ".f", ".F", ".m", ".r", ".s", ".S", ".mod", ".sh", ".y", ".l", ".w",
+    ",v",
 ];
 
 /// Applies rules until none applies to what is certain (see [`super::preflight`]).
@@ -81,7 +82,8 @@ fn sources(asked: &Asked, goal: &str) -> Vec<Question> {
 /// The failure that this step will have, if that is certain. Notes which facts it looked at.
 fn certain(plan: &Plan, index: usize, facts: &Facts, consulted: &mut BTreeSet<Question>) -> Option<Failure> {
     let step = plan.steps.get(index)?;
-    let failure = |code, rule: &str, evidence: String| Failure { step: step.id.clone(), code, rule: rule.to_owned(), evidence };
+    let failure =
+        |code, rule: &str, evidence: String| Failure { step: step.id.clone(), code, rule: rule.to_owned(), evidence };
     if let Some(unsupported) = &step.unsupported {
         let evidence = crate::base::word::visible(unsupported.text.as_bytes());
         return Some(failure(FailureCode::UnsupportedFormat, "unsupported-command", evidence));
@@ -90,15 +92,19 @@ fn certain(plan: &Plan, index: usize, facts: &Facts, consulted: &mut BTreeSet<Qu
     let [now, _] = asked.questions()?;
     consulted.insert(now);
     let missing = asked.undeclared(facts);
-    let name = missing.iter().find(|name| asked.kind == AskedKind::Script || cannot_be_made(&asked, name, facts, consulted))?;
+    let name = missing
+        .iter()
+        .find(|name| asked.kind == AskedKind::Script || cannot_be_made(&asked, name, facts, consulted))?;
     if index > 0 && !stays_as_it_is(plan, &asked, facts, consulted) {
         return None;
     }
     let name = crate::base::word::visible(name.as_bytes());
     Some(match asked.kind {
-        AskedKind::Script => {
-            failure(FailureCode::MissingScript, "script-not-declared", format!("package.json declares no script `{name}`"))
-        }
+        AskedKind::Script => failure(
+            FailureCode::MissingScript,
+            "script-not-declared",
+            format!("package.json declares no script `{name}`"),
+        ),
         _ => failure(FailureCode::MissingMakeTarget, "goal-not-declared", format!("the makefile has no goal `{name}`")),
     })
 }

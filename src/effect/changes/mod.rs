@@ -218,8 +218,11 @@ fn since_base(git: &Git, revision: &BaseRevision, lookup: Lookup<'_>) -> Result<
     Ok(Gathered { notes, ..done(without_records(files, false)?, description, Some(base)) })
 }
 
-/// A revision, or a branch that only a remote has.
-fn resolve(git: &Git, name: &str) -> Result<Oid, GitError> {
+/// The commit of a revision, or of a branch that only a remote has.
+///
+/// # Errors
+/// There is none, or several remotes have such a branch.
+pub fn resolve(git: &Git, name: &str) -> Result<Oid, GitError> {
     match git.resolve(name) {
         Err(unknown @ GitError::UnknownRevision(_)) => branch(git, name)?.ok_or(unknown),
         answer => answer,

@@ -1,5 +1,6 @@
 //! How is a file read without being led astray? Regular files only, bounded, never waiting for a writer.
 
+pub mod asserted;
 pub mod beneath;
 pub mod fingerprint;
 

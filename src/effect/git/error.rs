@@ -69,6 +69,14 @@ pub enum GitError {
     /// Git's answer is not of the form that its documentation describes.
     #[error("`git {0}` gave an answer that cannot be read")]
     Unreadable(String),
+    /// A file in a commit is larger than what was asked for.
+    #[error("`{path}` is larger than {}", crate::base::unit::show_size(*.cap))]
+    TooLarge {
+        /// The file.
+        path: String,
+        /// The limit, in bytes.
+        cap: u64,
+    },
     /// A file of the work tree could not be read.
     #[error("`{path}` cannot be read: {message}")]
     File {
@@ -106,6 +114,7 @@ impl GitError {
             GitError::Spawn(_) => "vplan::git::spawn",
             GitError::Failed { .. } => "vplan::git::failed",
             GitError::Unreadable(_) => "vplan::git::unreadable",
+            GitError::TooLarge { .. } => "vplan::git::too_large",
             GitError::File { .. } => "vplan::git::file",
             GitError::TrackedRecord(_) => "vplan::git::tracked_record",
             GitError::Unsteady => "vplan::git::unsteady",

@@ -318,8 +318,7 @@ impl Git {
         }
         let size: u64 = std::str::from_utf8(size).ok().and_then(|s| s.parse().ok()).ok_or_else(unreadable)?;
         if size > cap {
-            let message = format!("it is larger than {}", crate::base::unit::show_size(cap));
-            return Err(GitError::File { path: path.to_string(), message });
+            return Err(GitError::TooLarge { path: path.to_string(), cap });
         }
         let id = Oid::parse(id).ok_or_else(unreadable)?;
         self.ask(&["cat-file", "blob", &id.to_string()]).map(Some)

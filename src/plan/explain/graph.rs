@@ -13,7 +13,8 @@ const LONGEST_COMMAND: usize = 60;
 #[must_use]
 pub fn dot(plan: &Plan) -> String {
     let quote = |text: &str| format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""));
-    let mut out = String::from("digraph plan {\n  rankdir=LR;\n  node [shape=box, style=rounded, fontname=\"sans-serif\"];\n");
+    let mut out =
+        String::from("digraph plan {\n  rankdir=LR;\n  node [shape=box, style=rounded, fontname=\"sans-serif\"];\n");
     for tier in tiers(plan) {
         out.push_str(&format!("  subgraph cluster_{tier} {{\n    label=\"tier {tier}\";\n"));
         for step in plan.steps.iter().filter(|s| s.tier == tier) {
@@ -72,7 +73,10 @@ fn tiers(plan: &Plan) -> Vec<u8> {
 fn edges(plan: &Plan) -> Vec<(&Step, &Step)> {
     let by_id: BTreeMap<&str, &Step> = plan.steps.iter().map(|s| (s.id.as_str(), s)).collect();
     let of = |later| move |id: &String| Some((*by_id.get(id.as_str())?, later));
-    plan.steps.iter().flat_map(|later: &Step| later.after.iter().filter_map(of.clone()(later)).collect::<Vec<_>>()).collect()
+    plan.steps
+        .iter()
+        .flat_map(|later: &Step| later.after.iter().filter_map(of.clone()(later)).collect::<Vec<_>>())
+        .collect()
 }
 
 fn short_command(step: &Step) -> String {

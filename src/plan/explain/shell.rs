@@ -136,11 +136,14 @@ impl Words {
     /// The program is always quoted where it could be a keyword or an assignment.
     fn argument(&mut self, index: usize, word: &Word) -> String {
         const KEYWORDS: [&str; 16] = [
-            "if", "then", "else", "elif", "fi", "do", "done", "case", "esac", "while", "until", "for", "in", "function",
-            "select", "time",
+            "if", "then", "else", "elif", "fi", "do", "done", "case", "esac", "while", "until", "for", "in",
+            "function", "select", "time",
         ];
         let quoted = self.quote(word);
-        if index == 0 && (quoted.contains('=') || KEYWORDS.contains(&quoted.as_str())) && !quoted.starts_with(['\'', '"']) {
+        if index == 0
+            && (quoted.contains('=') || KEYWORDS.contains(&quoted.as_str()))
+            && !quoted.starts_with(['\'', '"'])
+        {
             return format!("'{quoted}'");
         }
         quoted

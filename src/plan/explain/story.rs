@@ -76,7 +76,10 @@ impl Change {
     /// How much is another; the smallest is told.
     fn cost(&self) -> usize {
         let flags = [self.role.is_some(), self.min_tier.is_some(), self.without_only, self.without_skip];
-        flags.iter().filter(|f| **f).count() * 4 + self.files.len() * 4 + self.exist.len() * 4 + usize::from(self.instead)
+        flags.iter().filter(|f| **f).count() * 4
+            + self.files.len() * 4
+            + self.exist.len() * 4
+            + usize::from(self.instead)
     }
 
     /// The flags of a command line.
@@ -115,8 +118,13 @@ pub fn story<'a>(
     name: &str,
 ) -> Result<Story<'a>, PlanError> {
     let check = contract.and_then(|c| c.checks.iter().find(|c| c.id == name));
-    let steps: Vec<(usize, &Step)> =
-        plan.steps.iter().enumerate().filter(|(_, s)| s.id == name || s.check() == name).map(|(i, s)| (i + 1, s)).collect();
+    let steps: Vec<(usize, &Step)> = plan
+        .steps
+        .iter()
+        .enumerate()
+        .filter(|(_, s)| s.id == name || s.check() == name)
+        .map(|(i, s)| (i + 1, s))
+        .collect();
     let left_out = plan.omitted.iter().find(|o| o.id == name);
     let dropped = plan.rewrites.iter().find(|r| r.dropped.iter().any(|d| d == name));
     let outcome = match (left_out, dropped) {
@@ -177,7 +185,8 @@ fn asks(contract: &Contract, check: &Check, placement: &Placement) -> Vec<String
 
 /// The smallest change of a request that selects a check, found by trying: every answer was compiled.
 fn smallest_change(contract: &Contract, check: &Check, request: &Request, facts: &Facts) -> Option<Change> {
-    let mut changes: Vec<Change> = check.placements.iter().flat_map(|p| candidates(contract, check, p, request)).collect();
+    let mut changes: Vec<Change> =
+        check.placements.iter().flat_map(|p| candidates(contract, check, p, request)).collect();
     changes.sort_by_key(Change::cost);
     changes.into_iter().find(|change| selects(contract, check, request, facts, change))
 }
@@ -260,7 +269,8 @@ fn candidates(contract: &Contract, check: &Check, placement: &Placement, request
     let mut files: Vec<Vec<RepoPath>> = vec![Vec::new()];
     let single = combined_examples(&wanted);
     files.extend(single.iter().filter(|p| wanted.iter().all(|s| s.selects(p))).take(4).map(|p| vec![p.clone()]));
-    let mut one_each: Vec<RepoPath> = wanted.iter().filter_map(|s| single.iter().find(|p| s.selects(p)).cloned()).collect();
+    let mut one_each: Vec<RepoPath> =
+        wanted.iter().filter_map(|s| single.iter().find(|p| s.selects(p)).cloned()).collect();
     one_each.extend(each);
     one_each.sort();
     one_each.dedup();
@@ -276,7 +286,14 @@ fn candidates(contract: &Contract, check: &Check, placement: &Placement, request
                     }
                     let exists = [Vec::new(), base.exist.clone()];
                     for exist in exists.into_iter().take(if base.exist.is_empty() { 1 } else { 2 }) {
-                        all.push(Change { role: role.clone(), min_tier, instead, files: files.clone(), exist, ..base.clone() });
+                        all.push(Change {
+                            role: role.clone(),
+                            min_tier,
+                            instead,
+                            files: files.clone(),
+                            exist,
+                            ..base.clone()
+                        });
                     }
                 }
             }

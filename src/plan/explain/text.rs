@@ -42,7 +42,10 @@ pub fn settings(step: &Step) -> Vec<String> {
     let name = |text: &String| visible(text.as_bytes());
     let codes = |list: &[i32]| list.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
     add(step.tier > 0, format!("tier {}", step.tier));
-    add(step.retries > 0, count(usize::try_from(step.retries).unwrap_or(usize::MAX), "further try").replace("trys", "tries"));
+    add(
+        step.retries > 0,
+        count(usize::try_from(step.retries).unwrap_or(usize::MAX), "further try").replace("trys", "tries"),
+    );
     add(step.exit != [0], format!("exit {}", codes(&step.exit)));
     add(!step.skip_exit.is_empty(), format!("skip-exit {}", codes(&step.skip_exit)));
     add(step.severity == Severity::Warning, "only warns".to_owned());
@@ -96,7 +99,8 @@ impl Page<'_> {
     }
 
     fn summary(&mut self, plan: &Plan) {
-        let waiting = if plan.omitted.is_empty() { String::new() } else { format!(", {} left out", plan.omitted.len()) };
+        let waiting =
+            if plan.omitted.is_empty() { String::new() } else { format!(", {} left out", plan.omitted.len()) };
         let head = format!("{}{waiting}", count(plan.steps.len(), "step"));
         let head = self.paint(Mark::Title, &head);
         let request = &plan.request;
@@ -160,7 +164,8 @@ impl Page<'_> {
             self.labelled(indent, "in     ", Mark::Command, &step.dir.to_string());
         }
         if !step.env.is_empty() {
-            let env: Vec<String> = step.env.iter().map(|(k, v)| format!("{}={}", visible(k.as_bytes()), quote(v))).collect();
+            let env: Vec<String> =
+                step.env.iter().map(|(k, v)| format!("{}={}", visible(k.as_bytes()), quote(v))).collect();
             self.labelled(indent, "env    ", Mark::Command, &env.join(" "));
         }
         if !step.pass_env.is_empty() {

@@ -145,9 +145,8 @@ mod tests {
             (&["x", "cd d"], None),
             (&["cd d"], None),
         ] {
-            let got = parts(&chained(chain)).map(|steps| {
-                steps.iter().map(|s| format!("{}@{}", s.command, s.dir)).collect::<Vec<_>>().join(" ")
-            });
+            let got = parts(&chained(chain))
+                .map(|steps| steps.iter().map(|s| format!("{}@{}", s.command, s.dir)).collect::<Vec<_>>().join(" "));
             assert_eq!(got.as_deref(), want, "{chain:?}");
         }
     }
