@@ -92,7 +92,7 @@ impl Session {
     ///
     /// # Errors
     /// A request that does not fit the contract (exit 2), a step that `--deny` refuses (exit 40).
-    pub fn plan(&self, asked: &Asked) -> Result<Plan, Failure> {
+    pub fn plan(&self, asked: &Asked) -> Result<(Plan, Facts), Failure> {
         let mut facts = Facts::default();
         let mut plan = None;
         for _ in 0..ROUNDS {
@@ -114,7 +114,7 @@ impl Session {
             plan = recover::preflight(plan, &facts);
         }
         deny(&plan, &asked.deny)?;
-        Ok(plan)
+        Ok((plan, facts))
     }
 
     /// Answers questions about the repository; what cannot be looked at is "unknown", and then decides nothing.
@@ -150,8 +150,7 @@ pub fn locate(global: &Global) -> Result<Site, Failure> {
 /// # Errors
 /// There is none, or it cannot be read. An invalid one is no error here.
 pub fn load_contract(site: &Site, global: &Global) -> Result<Loaded, Failure> {
-    let wanted =
-        Wanted { contract: global.contract.as_deref(), revision: None, base: None, max_file: global.max_file };
+    let wanted = Wanted { contract: global.contract.as_deref(), revision: None, base: None, max_file: global.max_file };
     load::load(site, &wanted).map_err(load_failed)
 }
 
@@ -260,7 +259,9 @@ fn skips(asked: &Asked) -> Result<Vec<Skip>, Failure> {
         (many, count) if many.len() == count => many.to_vec(),
         (many, count) => {
             let message = format!("{count} `--skip` and {} `--reason`", many.len());
-            return Err(Failure::usage("vplan::usage::skip_reason", message).help("one reason for each, or one for all"));
+            return Err(
+                Failure::usage("vplan::usage::skip_reason", message).help("one reason for each, or one for all")
+            );
         }
     };
     Ok(asked.skip.iter().cloned().zip(reasons).map(|(name, reason)| Skip { name, reason }).collect())
@@ -304,9 +305,10 @@ pub fn invalid(loaded: Loaded) -> Failure {
 
 fn load_failed(error: LoadError) -> Failure {
     let exit = match &error {
-        LoadError::Missing(_) | LoadError::Deleted { .. } | LoadError::MissingIn { .. } | LoadError::Unreadable { .. } => {
-            Exit::Contract
-        }
+        LoadError::Missing(_)
+        | LoadError::Deleted { .. }
+        | LoadError::MissingIn { .. }
+        | LoadError::Unreadable { .. } => Exit::Contract,
         LoadError::Directory { .. } | LoadError::Outside(_) | LoadError::Git(_) => Exit::Usage,
     };
     let failure = Failure::new(exit.code(), error.code(), error.to_string());
@@ -322,13 +324,19 @@ fn root_failed(root: &Path, error: &std::io::Error) -> Failure {
 }
 
 fn deny(plan: &Plan, what: &[Deny]) -> Result<(), Failure> {
-    let refuse = |code: &str, message: String, help: &str| Err(Failure::new(Exit::Failed.code(), code, message).help(help));
+    let refuse =
+        |code: &str, message: String, help: &str| Err(Failure::new(Exit::Failed.code(), code, message).help(help));
     if what.contains(&Deny::DefinitionChanged)
         && let Some((step, reason)) = changed_definitions(plan).next()
     {
         let files = reason.matched.iter().map(ToString::to_string).collect::<Vec<_>>().join("`, `");
-        let message = format!("the change touches `{files}`, which defines what `{}` runs", visible(step.id.as_bytes()));
-        return refuse("vplan::deny::definition_changed", message, "have a person look at the change, then run without `--deny`");
+        let message =
+            format!("the change touches `{files}`, which defines what `{}` runs", visible(step.id.as_bytes()));
+        return refuse(
+            "vplan::deny::definition_changed",
+            message,
+            "have a person look at the change, then run without `--deny`",
+        );
     }
     let shell = plan.steps.iter().find(|s| s.kind == crate::check::Kind::Shell);
     if let Some(step) = shell.filter(|_| what.contains(&Deny::Shell)) {

@@ -9,6 +9,7 @@ pub mod facts;
 pub mod files;
 pub mod git;
 pub mod infer;
+pub mod input;
 pub mod load;
 pub mod process;
 pub mod records;

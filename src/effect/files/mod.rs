@@ -29,6 +29,14 @@ pub fn open_plain(path: &Path) -> io::Result<File> {
     }
 }
 
+/// Begins a file anew, for what the caller asked to be written.
+///
+/// # Errors
+/// What the system reports.
+pub fn create(path: &Path) -> io::Result<File> {
+    File::create(path)
+}
+
 /// Reads a regular file that is no symlink, at most `cap` bytes.
 ///
 /// # Errors

@@ -295,6 +295,16 @@ impl Git {
         Ok(paths.iter().map(holds).collect())
     }
 
+    /// The first tracked file below the folder of run records, which has none. Git is only asked when the folder is there; when
+    /// it cannot say, nothing is known against the folder.
+    #[must_use]
+    pub fn tracked_record(&self) -> Option<RepoPath> {
+        const FOLDER: &str = ".vplan";
+        self.root().join(FOLDER).symlink_metadata().ok()?;
+        let found = self.ask(&["ls-files", "-z", "--cached", "--", FOLDER]).ok()?;
+        split_nul(&found).iter().find_map(|path| RepoPath::from_exact(path))
+    }
+
     /// The content of a regular file in a commit; `None` when there is no such file.
     ///
     /// # Errors
