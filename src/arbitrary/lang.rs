@@ -102,7 +102,12 @@ fn write_lines(lines: &[Line], depth: usize, style: &mut Style, out: &mut String
             _ => {}
         }
         let raw = line.pieces.iter().any(|p| matches!(p, Piece::Text(_)));
-        out.push_str(&[" ", "\t", "  "][usize::from(style.pick(3))].repeat(depth));
+        let indent = match style.pick(3) {
+            0 => "  ",
+            1 => "\t",
+            _ => " ",
+        };
+        out.push_str(&indent.repeat(depth));
         for (i, piece) in line.pieces.iter().enumerate() {
             if i > 0 && !matches!(piece, Piece::Glued(_)) {
                 blank(style, out);
