@@ -230,3 +230,78 @@ fn set<T>(values: &mut [T], at: u32, to: T) {
         *value = to;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::glob::{Glob, Item, What};
+    use super::super::path::RepoPath;
+    use super::*;
+    use crate::arbitrary::glob::{agree, change_set};
+    use std::sync::Arc;
+
+    fn list(items: &[&str]) -> Selection {
+        let item = |text: &&str| {
+            let (not, text) = text.strip_prefix('!').map_or((false, *text), |text| (true, text));
+            Item { not, what: What::Glob(Glob::parse(text).unwrap()) }
+        };
+        Selection { items: items.iter().map(item).collect() }
+    }
+
+    fn changes(paths: impl IntoIterator<Item = String>) -> ChangeSet {
+        change_set(paths.into_iter().map(|path| RepoPath::from_exact(path.as_bytes()).unwrap()).collect())
+    }
+
+    #[test]
+    fn items_and_exclusions() {
+        let changes = changes(["a.md", "src/a.md", "src/a.rs", "src/b.rs"].map(str::to_owned));
+        let selections = [list(&["src/**", "!**/*.md", "**/a.*"]), list(&["src/**", "!**/*.md", "**/a.*"])];
+        let got = match_all(&selections.each_ref(), &changes);
+        let hits = |first: &[u32]| Hits { count: first.len() as u64, first: first.to_vec() };
+        let want = Selected { all: hits(&[2, 3]), items: vec![hits(&[2, 3]), hits(&[]), hits(&[2])] };
+        assert_eq!(got, [want.clone(), want]);
+    }
+
+    #[test]
+    fn nothing_to_match() {
+        assert_eq!(match_all(&[], &changes(["a".to_owned()])), []);
+        let empty = match_all(&[&list(&["a", "b"])], &ChangeSet::default());
+        assert_eq!(empty, [Selected { all: Hits::default(), items: vec![Hits::default(); 2] }]);
+    }
+
+    #[test]
+    fn more_than_a_block() {
+        let changes = changes((0..1000).map(|i| format!("{}/{i:04}", if i % 3 == 0 { "a" } else { "b" })));
+        let selections = [list(&["**"]), list(&["**", "!a/**"]), list(&["a/**", "*/0999"]), list(&["c"])];
+        assert_eq!(agree(&selections, &changes), Ok(()));
+        let got = match_all(&selections.each_ref(), &changes);
+        assert_eq!(got[0].all, Hits { count: 1000, first: (0..20).collect() });
+    }
+
+    #[test]
+    fn crowds_under_one_key() {
+        // By piece of text, by sets of globset (once the first paths have gone by), one by one beyond those.
+        let changes =
+            changes((0..290).map(|i| format!("packages/p{}/src/x{i}y{}-worker-{}.rs", i % 7, i % 11, i % 13)));
+        let mut selections: Vec<Selection> = Vec::new();
+        for i in 0..60 {
+            selections.push(list(&[&format!("packages/*/src/*x{i}*"), &format!("!**/*-worker-{i}*")]));
+            selections.push(list(&[&format!("**/*y{i}-*"), &format!("packages/*/src/**/?{i}*.rs")]));
+        }
+        for i in 0..1100 {
+            selections.push(list(&[&format!("**/*{}*{}*{}*", i % 10, i / 10 % 10, i / 100)]));
+        }
+        assert_eq!(agree(&selections, &changes), Ok(()));
+    }
+
+    #[test]
+    fn shared_names_are_walked_once() {
+        // Each name lists the one before twice: two to the sixtieth ways down to the glob.
+        let mut below = Arc::new(list(&["a/**"]));
+        for _ in 0..60 {
+            let item = |not| Item { not, what: What::Paths { items: below.clone(), name: "n".into() } };
+            below = Arc::new(Selection { items: vec![item(false), item(false)] });
+        }
+        let got = match_all(&[&below], &changes(["a/b", "b"].map(str::to_owned)));
+        assert_eq!(got[0].all, Hits { count: 1, first: vec![0] });
+    }
+}
