@@ -162,7 +162,7 @@ pub fn judge(
     let narrowed = require.full && coverage == Coverage::Narrowed;
     let nothing = require.some && verdict == Verdict::NothingToVerify;
     codes.extend((narrowed || nothing || !verdict.is_pass()).then_some(Exit::Incomplete));
-    let exit = if ending.budget_used && ending.cancelled.is_none() {
+    let exit = if run.is_budget_used() && ending.cancelled.is_none() {
         Exit::Time
     } else {
         codes.into_iter().min_by_key(|code| precedence(*code)).unwrap_or(Exit::Success)
@@ -235,6 +235,10 @@ impl Run<'_> {
         self.steps().filter(|(step, _)| step.severity == Severity::Blocking)
     }
 
+    fn is_budget_used(&self) -> bool {
+        self.ending.budget_used || self.records.iter().any(StepRecord::is_cut)
+    }
+
     /// The verdict, and for people what decided: the first that holds.
     fn verdict(&self) -> (Verdict, Option<String>) {
         if let Some(signal) = self.ending.cancelled {
@@ -269,7 +273,7 @@ impl Run<'_> {
         if let Some(message) = &self.ending.storage {
             return Some(format!("the record could not be written: {}", visible(message.as_bytes())));
         }
-        if self.ending.budget_used {
+        if self.is_budget_used() {
             return Some("the budget was used up".to_owned());
         }
         for (step, record) in self.blocking() {
