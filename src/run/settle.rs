@@ -99,6 +99,7 @@ pub(super) fn ending(state: &RunState, now: u64) -> Ending {
         budget_used: ends_with(Cause::Budget),
         cancelled: cancelled.map(|(_, signal)| signal),
         duration_ms: now,
-        storage: storage.map(|(_, message)| message.clone()),
+        // An interrupt says more: what a full disk would have kept from running, it has cancelled.
+        storage: storage.filter(|_| cancelled.is_none()).map(|(_, message)| message.clone()),
     }
 }
