@@ -2,6 +2,14 @@
 
 pub mod ast;
 pub mod command;
+mod conjunction;
 pub mod error;
 pub mod format;
+pub mod oracle;
 pub mod parse;
+pub mod statement;
+pub mod suggest;
+mod word;
+
+/// The language reference.
+pub const GRAMMAR: &str = "";

@@ -1,0 +1,12 @@
+//! `vplan classify`
+use crate::cli::args::{Classify, Global};
+use crate::cli::error::Failure;
+use crate::cli::terminal::Terminal;
+
+/// Not built yet.
+///
+/// # Errors
+/// Always.
+pub fn run(_: &Global, _: &Classify, _: &Terminal) -> Result<u8, Failure> {
+    Err(Failure::new(1, "vplan::internal", "not built yet"))
+}
