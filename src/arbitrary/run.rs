@@ -133,12 +133,41 @@ pub struct Incidents {
 }
 
 /// A plan and what its steps do.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Case {
     /// The plan.
     pub plan: Plan,
     /// One entry a step, with one behaviour for each try it may have.
     pub script: Script,
+}
+
+impl std::fmt::Debug for Case {
+    /// One line a step: the settings that differ from those of [`step`], and what its tries do.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        writeln!(f, "{:?}", self.plan.policy)?;
+        for (s, tries) in self.plan.steps.iter().zip(&self.script) {
+            write!(
+                f,
+                "{} {:?} tier {} {}ms after {:?} needs {:?}",
+                s.id, s.kind, s.tier, s.timeout_ms, s.after, s.needs
+            )?;
+            for (name, is) in [
+                ("always", s.always),
+                ("setup", s.setup),
+                ("warning", s.severity == Severity::Warning),
+                ("unsupported", s.unsupported.is_some()),
+            ] {
+                f.write_str(if is { " " } else { "" })?;
+                f.write_str(if is { name } else { "" })?;
+            }
+            write!(f, " exclusive {:?}:", s.exclusive)?;
+            for b in tries.iter().zip(0..=s.retries).map(|(b, _)| b) {
+                write!(f, " {:?} {}ms stop {:?};", b.finish, b.duration_ms, b.stop_ms)?;
+            }
+            writeln!(f)?;
+        }
+        Ok(())
+    }
 }
 
 /// Something that happened in the played world, to a step by its index.
@@ -220,51 +249,58 @@ impl Process {
 }
 
 /// Plays a case in virtual time. Of several events at one moment, `choose` takes one (it gets their number); it also says,
-/// by choosing 0 of 4, when an event of mere time comes in between. `None` when the machine asks for nothing any more
-/// although it is not done, or takes more than a hundred thousand events.
-pub fn play(case: &Case, incidents: &Incidents, choose: &mut dyn FnMut(usize) -> usize) -> Option<Played> {
+/// by choosing 0 of 4, when an event of mere time comes in between.
+///
+/// # Errors
+/// When the machine asks for what makes no sense, for nothing although it is not done, or without end.
+pub fn play(case: &Case, incidents: &Incidents, choose: &mut dyn FnMut(usize) -> usize) -> Result<Played, String> {
     let (mut state, mut actions) = RunState::new(Arc::new(case.plan.clone()), BTreeMap::new(), 0);
     let mut now = 0;
-    let mut wake: Option<u64> = None;
+    let mut wake: Option<u64>;
     let mut processes: BTreeMap<usize, Process> = BTreeMap::new();
     let mut pending = incidents.clone();
     pending.interrupts.sort();
     let mut trace = Vec::new();
     for _ in 0..100_000 {
+        // Only what was asked for last counts: a machine that forgets to ask again would wait for ever.
+        wake = None;
         for action in actions.drain(..) {
             match action {
                 Action::Spawn { step, attempt, limit_ms } => {
                     trace.push((now, Happening::Started(step, attempt, limit_ms)));
-                    let tries = case.script.get(step)?;
-                    let behaviour = *tries.get(usize::try_from(attempt).ok()?.checked_sub(1)?)?;
+                    let tries = case.script.get(step).map(Vec::as_slice).unwrap_or_default();
+                    let nth = usize::try_from(attempt).unwrap_or(usize::MAX).wrapping_sub(1);
+                    let behaviour = *tries.get(nth).ok_or("a try that nobody foresaw")?;
                     let ends = now + behaviour.duration_ms;
                     let process =
                         Process { attempt, started: now, behaviour, ends, own_end: true, signal: "", timed_out: false };
                     if processes.insert(step, process).is_some() {
-                        return None;
+                        return Err("a step that runs is started".to_owned());
                     }
                 }
                 Action::Terminate { step, timed_out } => {
                     trace.push((now, Happening::Terminated(step)));
-                    let process = processes.get_mut(&step)?;
+                    let process = processes.get_mut(&step).ok_or("a step that does not run is stopped")?;
                     if let Some(stop_ms) = process.behaviour.stop_ms {
                         process.stop(now + stop_ms, "SIGTERM", timed_out);
                     }
                 }
                 Action::Kill { step, timed_out } => {
                     trace.push((now, Happening::Killed(step)));
-                    processes.get_mut(&step)?.stop(now, "SIGKILL", timed_out);
+                    let process = processes.get_mut(&step).ok_or("a step that does not run is killed")?;
+                    process.stop(now, "SIGKILL", timed_out);
                 }
                 Action::WakeAt { at } => wake = Some(at),
                 Action::Done => trace.push((now, Happening::Done)),
             }
         }
         if state.is_done() {
-            return Some(Played { records: state.records(), ending: state.ending(), trace });
+            return Ok(Played { records: state.records(), ending: state.ending(), trace });
         }
         let next_end = processes.values().map(|p| p.ends).min();
         let next_interrupt = pending.interrupts.first().map(|(at, _)| *at);
-        let next = [next_end, next_interrupt, pending.record_fails, wake].into_iter().flatten().min()?.max(now);
+        let next = [next_end, next_interrupt, pending.record_fails, wake].into_iter().flatten().min();
+        let next = next.ok_or_else(|| format!("it waits for nothing: {trace:?} {state:?}"))?.max(now);
         if choose(4) == 0 {
             // Some time passes, as far as it can without anything else happening.
             now = if next > now + 1 { now + 1 + (next - now - 1) / 2 } else { now };
@@ -286,7 +322,7 @@ pub fn play(case: &Case, incidents: &Incidents, choose: &mut dyn FnMut(usize) ->
         if wake.is_some_and(|at| at <= now) {
             due.push(Event::Time { at: now });
         }
-        let event = due.swap_remove(choose(due.len()).min(due.len().checked_sub(1)?));
+        let event = due.swap_remove(choose(due.len()).min(due.len().saturating_sub(1)));
         match &event {
             Event::Finished { step, .. } => {
                 processes.remove(step);
@@ -296,11 +332,11 @@ pub fn play(case: &Case, incidents: &Incidents, choose: &mut dyn FnMut(usize) ->
                 pending.interrupts.remove(0);
             }
             Event::RecordFailed { .. } => pending.record_fails = None,
-            Event::Time { .. } => wake = None,
+            Event::Time { .. } => {}
         }
         actions = state.handle(event);
     }
-    None
+    Err(format!("it never ends: {trace:?}"))
 }
 
 /// A chooser that follows a list of numbers, again and again.
@@ -412,10 +448,10 @@ fn behaviours() -> impl Strategy<Value = Behaviour> {
         1 => Just(Finish::Crash), 1 => Just(Finish::NoProgram), 1 => Just(Finish::Lost)
     ];
     let stop_ms = prop_oneof![4 => (0..4_u64).prop_map(Some), 1 => Just(None)];
-    (0..12_u64, finish, stop_ms).prop_map(|(duration_ms, finish, stop_ms)| Behaviour {
-        duration_ms: 3 * (duration_ms / 2),
-        finish,
-        stop_ms,
+    (0..12_u64, finish, stop_ms).prop_map(|(n, finish, stop_ms)| {
+        // What cannot be started takes no time.
+        let duration_ms = if finish == Finish::NoProgram { 0 } else { 3 * (n / 2) };
+        Behaviour { duration_ms, finish, stop_ms }
     })
 }
 

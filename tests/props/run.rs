@@ -17,16 +17,16 @@ use vplan::run::state::{CLEAN_UP_MS, Ending, RunState};
 use vplan::run::verdict::{Exit, Require, Verdict, judge};
 
 fn config() -> ProptestConfig {
-    ProptestConfig { cases: 512, ..ProptestConfig::default() }
+    ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() }
 }
 
 fn played(case: &Case, incidents: &Incidents, picks: &[usize]) -> Played {
-    play(case, incidents, &mut chooser(picks.to_vec())).expect("the machine comes to its end")
+    play(case, incidents, &mut chooser(picks.to_vec())).unwrap_or_else(|why| panic!("{why}"))
 }
 
 fn report_text(case: &Case, played: &Played) -> String {
     let circumstances = Circumstances { attempt: 1, retries: 3, run_id: "r".into(), ..Circumstances::default() };
-    serde_json::to_string_pretty(&report(&case.plan, played.records.clone(), &played.ending, circumstances)).unwrap()
+    serde_json::to_string(&report(&case.plan, played.records.clone(), &played.ending, circumstances)).unwrap()
 }
 
 /// What one-after-another means, written as a loop: the reference for `jobs 1`.
@@ -45,9 +45,9 @@ fn sequentially(case: &Case) -> Vec<(Status, Option<Cause>)> {
                 (Status::NotRun, Some(Cause::Needs))
             }
             Some(_) if !step.always => (Status::NotRun, Some(Cause::Budget)),
-            _ if over => (Status::NotRun, Some(Cause::Budget)),
             _ if step.unsupported.is_some() => (Status::Errored, Some(Cause::Unsupported)),
             _ if step.kind == Kind::Judge => (Status::Skipped, Some(Cause::NoJudge)),
+            _ if over => (Status::NotRun, Some(Cause::Budget)),
             _ => {
                 let mut end = (Status::NotRun, None);
                 for attempt in 0..=step.retries {
@@ -119,20 +119,25 @@ proptest! {
     fn simultaneous_events_in_any_order_give_the_same_report(case in cases(), one in picks(), two in picks()) {
         let calm = Incidents::default();
         let (one, two) = (played(&case, &calm, &one), played(&case, &calm, &two));
-        prop_assert_eq!(report_text(&case, &one), report_text(&case, &two));
+        prop_assert_eq!(report_text(&case, &one), report_text(&case, &two), "{:?}\n{:?}", one.trace, two.trace);
         prop_assert_eq!(one.ending, two.ending);
     }
 
-    /// The same when signals come and the disk fills up; only how long the clearing up takes may differ.
+    /// The same when signals come and the disk fills up; only how long the clearing up takes may differ. Every try takes
+    /// some time here: what begins and ends in the very millisecond of a signal has either run before it, or not at all.
     #[test]
     fn incidents_in_any_order_give_the_same_report(
-        case in cases(), incidents in incidents(), one in picks(), two in picks()
+        mut case in cases(), incidents in incidents(), one in picks(), two in picks()
     ) {
+        case.script.iter_mut().flatten().for_each(|b| b.duration_ms = b.duration_ms.max(1));
         let mut one = played(&case, &incidents, &one);
         let mut two = played(&case, &incidents, &two);
-        one.ending.duration_ms = 0;
-        two.ending.duration_ms = 0;
-        prop_assert_eq!(report_text(&case, &one), report_text(&case, &two), "{:#?}\n{:#?}", one.trace, two.trace);
+        for played in [&mut one, &mut two] {
+            played.ending.duration_ms = 0;
+            // Asked to end and killed in one millisecond: which of the two signals did it is not for the machine to say.
+            played.records.iter_mut().filter(|r| r.signal.is_some()).for_each(|r| r.signal = Some("SIGTERM".into()));
+        }
+        prop_assert_eq!(report_text(&case, &one), report_text(&case, &two), "{:?}\n{:?}", one.trace, two.trace);
         prop_assert_eq!(one.ending, two.ending);
     }
 
@@ -153,8 +158,8 @@ proptest! {
         let mut queue: BTreeSet<(u64, usize, u32)> = BTreeSet::new();
         let mut now = 0;
         let mut delay = delays.iter().cycle();
-        let mut wake = None;
         while !state.is_done() {
+            let mut wake = None;
             for action in actions.drain(..) {
                 match action {
                     Action::Spawn { step, attempt, .. } => {
@@ -174,7 +179,6 @@ proptest! {
                     Event::Finished { step, attempt, at: now, evidence }
                 }
                 (_, Some(at)) => {
-                    wake = None;
                     now = now.max(at);
                     Event::Time { at: now }
                 }
@@ -324,7 +328,7 @@ proptest! {
     fn exit_codes_are_total(
         case in cases(),
         ends in proptest::collection::vec((0..9_usize, 0..20_usize), 0..9),
-        flags in any::<[bool; 8]>()
+        flags in proptest::array::uniform8(proptest::bool::weighted(0.3))
     ) {
         let [budget_used, cancelled, storage, violated, full, some, narrows, no_steps] = flags;
         let mut plan = case.plan;
