@@ -161,7 +161,6 @@ struct Slot {
 }
 
 struct Busy {
-    slot: usize,
     attempt: u32,
     since: u64,
     handle: Arc<Handle>,
@@ -372,7 +371,7 @@ impl<'e> Drive<'_, '_, 'e> {
             // The thread lives as long as this end of the channel.
             let _ = slot.jobs.send(job);
         }
-        self.running.insert(step, Busy { slot, attempt, since: at, handle, live, overdue: None });
+        self.running.insert(step, Busy { attempt, since: at, handle, live, overdue: None });
         Ok(())
     }
 

@@ -1,1 +1,4 @@
 //! What must be withstood.
+
+mod escape;
+mod harness;
