@@ -1,1 +1,2 @@
 //! What must be withstood.
+mod git;
