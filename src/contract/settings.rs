@@ -173,7 +173,7 @@ impl Checker<'_> {
 
     /// Reads the settings of a check.
     pub(super) fn read_check(&mut self, check: &draft::Check) -> Values {
-        let kind = check.verbs.first().map(|v| v.value.kind());
+        let kind = check.verbs.first().filter(|v| !self.is_broken(v)).map(|v| v.value.kind());
         self.report_duplicates(&check.settings);
         let mut values = Values::default();
         for setting in &check.settings {
@@ -183,7 +183,10 @@ impl Checker<'_> {
                 self.sink.push(
                     Diagnostic::error(FOREIGN_SETTING, format!("`{}` does not know `{keyword}`", kind.verb()))
                         .label(setting.place, format!("not a setting of `{}`", kind.verb()))
-                        .help(format!("a setting of {}", quoted_list(known_by(keyword).iter().map(|k| k.verb())))),
+                        .help(format!(
+                            "it is a setting of {}",
+                            quoted_list(known_by(keyword).iter().map(|k| k.verb()))
+                        )),
                 );
             }
             self.report_setting(setting, check, kind);
@@ -257,7 +260,7 @@ impl Checker<'_> {
             match accepted {
                 Some(codes) => {
                     if let Some(same) = codes.iter().find(|c| c.value == code.value) {
-                        self.sink.push(error(same.place, "means passed here"));
+                        self.sink.push(error(same.place, "means passed here").help("keep it in one of them"));
                     }
                 }
                 None if code.value == 0 => {

@@ -242,7 +242,11 @@ impl<'d> Checker<'d> {
             Some(place) => error.label(place, "used here").label(verb.place, "`{changed}` is in this command"),
             None => error.label(verb.place, "`{changed}` is in this command"),
         };
-        self.sink.push(error.label(none.place, "this block applies when no selected file changed"));
+        self.sink.push(
+            error
+                .label(none.place, "this block applies when no selected file changed")
+                .help("move the check out of the block, or let its command find the files itself"),
+        );
     }
 
     /// Puts the checks together. `None` for those with an error.

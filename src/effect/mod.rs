@@ -14,3 +14,4 @@ pub mod process;
 pub mod records;
 mod signals;
 pub mod terminal;
+pub mod verify;

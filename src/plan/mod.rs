@@ -343,6 +343,18 @@ pub struct Rewrite {
     pub recovery_rule: String,
 }
 
+/// Why a rule may not be applied.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Refusal {
+    /// One line for people.
+    pub reason: String,
+    /// The rule's name.
+    pub recovery_rule: String,
+    /// The step that it would have touched.
+    pub step: String,
+}
+
 /// How much of what was asked is verified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

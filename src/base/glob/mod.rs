@@ -2,10 +2,12 @@
 
 mod parse;
 mod pattern;
+mod set;
 
 use super::path::RepoPath;
 pub(in crate::base) use pattern::{Part, Pattern, Segment};
 use serde::{Deserialize, Serialize};
+pub(in crate::base) use set::PatternSet;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
