@@ -13,6 +13,3 @@ pub mod parse;
 pub mod statement;
 pub mod suggest;
 mod word;
-
-/// The language reference.
-pub const GRAMMAR: &str = "";

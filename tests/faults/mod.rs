@@ -2,3 +2,4 @@
 
 mod escape;
 mod harness;
+mod git;
