@@ -1,7 +1,7 @@
 //! What is known for certain to break before anything runs, and is repaired at once? (engine.md section 3, item 8)
 
 use super::failure::{Asked, AskedKind, asked};
-use super::{Failure, FailureCode, Recovery, questions, recover};
+use super::{Failure, FailureCode, Recovery, recover};
 use crate::base::path::RepoPath;
 use crate::plan::facts::{Answer, Certainty, Fact, Facts, Question};
 use crate::plan::{Plan, Step, digest};
@@ -10,7 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// What make's built-in rules make a program from, chains included (`make -p -f /dev/null`): a goal without a rule is made
 /// all the same when such a file is there.
 const IMPLICIT: &[&str] = &[
-    "", ".o", ".c", ".cc", ".C", ".cpp", ".p", ".f", ".F", ".m", ".r", ".s", ".S", ".mod", ".sh", ".y", ".l", ".w", ",v",
+    "", ".o", ".c", ".cc", ".C", ".cpp", ".p", ".f", ".F", ".m", ".r", ".s", ".S", ".mod", ".sh", ".y", ".l", ".w",
+    ",v",
 ];
 
 /// Applies rules until none applies to what is certain (see [`super::preflight`]).
@@ -22,7 +23,7 @@ pub(super) fn repair(mut plan: Plan, facts: &Facts) -> Plan {
         for index in 0..plan.steps.len() {
             let failed = plan.steps.get(index).filter(|s| failures.iter().any(|f| f.step == s.id));
             // Whether it may go depends on the base revision.
-            consulted.extend(failed.map(questions_of).unwrap_or_default());
+            consulted.extend(failed.map(super::failure::questions).unwrap_or_default());
         }
         match recover(&plan, &failures, facts) {
             Recovery::Rewritten { plan: next, .. } => plan = *next,
@@ -43,22 +44,18 @@ fn recorded(mut plan: Plan, facts: &Facts, consulted: &BTreeSet<Question>) -> Pl
     if plan.digest.is_some() { digest::seal(plan) } else { plan }
 }
 
-fn questions_of(step: &Step) -> BTreeSet<Question> {
-    super::failure::questions(step)
+/// The facts that [`repair`] may depend on: also those of the parts that conjunctions will be split into.
+pub(super) fn needed(plan: &Plan) -> BTreeSet<Question> {
+    let split = repair(plan.clone(), &Facts::default());
+    plan.steps.iter().chain(&split.steps).flat_map(needed_of).collect()
 }
 
-/// The facts that [`repair`] may depend on.
-pub(super) fn needed(plan: &Plan) -> BTreeSet<Question> {
-    let mut all = BTreeSet::new();
-    for (index, step) in plan.steps.iter().enumerate() {
-        let Some(asked) = asked(step).filter(is_certain) else { continue };
-        all.extend(questions(plan, index));
-        if index > 0 {
-            all.extend(asked.paths().into_iter().map(Question::Tracked));
-        }
-        if asked.kind == AskedKind::MakeGoal {
-            all.extend(asked.names.iter().flat_map(|goal| sources(&asked, goal)));
-        }
+fn needed_of(step: &Step) -> BTreeSet<Question> {
+    let Some(asked) = asked(step).filter(is_certain) else { return BTreeSet::new() };
+    let mut all = super::failure::questions(step);
+    all.extend(asked.paths().into_iter().map(Question::Tracked));
+    if asked.kind == AskedKind::MakeGoal {
+        all.extend(asked.names.iter().flat_map(|goal| sources(&asked, goal)));
     }
     all
 }
@@ -81,7 +78,8 @@ fn sources(asked: &Asked, goal: &str) -> Vec<Question> {
 /// The failure that this step will have, if that is certain. Notes which facts it looked at.
 fn certain(plan: &Plan, index: usize, facts: &Facts, consulted: &mut BTreeSet<Question>) -> Option<Failure> {
     let step = plan.steps.get(index)?;
-    let failure = |code, rule: &str, evidence: String| Failure { step: step.id.clone(), code, rule: rule.to_owned(), evidence };
+    let failure =
+        |code, rule: &str, evidence: String| Failure { step: step.id.clone(), code, rule: rule.to_owned(), evidence };
     if let Some(unsupported) = &step.unsupported {
         let evidence = crate::base::word::visible(unsupported.text.as_bytes());
         return Some(failure(FailureCode::UnsupportedFormat, "unsupported-command", evidence));
@@ -90,15 +88,19 @@ fn certain(plan: &Plan, index: usize, facts: &Facts, consulted: &mut BTreeSet<Qu
     let [now, _] = asked.questions()?;
     consulted.insert(now);
     let missing = asked.undeclared(facts);
-    let name = missing.iter().find(|name| asked.kind == AskedKind::Script || cannot_be_made(&asked, name, facts, consulted))?;
+    let name = missing
+        .iter()
+        .find(|name| asked.kind == AskedKind::Script || cannot_be_made(&asked, name, facts, consulted))?;
     if index > 0 && !stays_as_it_is(plan, &asked, facts, consulted) {
         return None;
     }
     let name = crate::base::word::visible(name.as_bytes());
     Some(match asked.kind {
-        AskedKind::Script => {
-            failure(FailureCode::MissingScript, "script-not-declared", format!("package.json declares no script `{name}`"))
-        }
+        AskedKind::Script => failure(
+            FailureCode::MissingScript,
+            "script-not-declared",
+            format!("package.json declares no script `{name}`"),
+        ),
         _ => failure(FailureCode::MissingMakeTarget, "goal-not-declared", format!("the makefile has no goal `{name}`")),
     })
 }

@@ -7,28 +7,38 @@ use crate::recover::FailureCode;
 
 /// A missing prerequisite has `, needed by` behind the name; a recursive make prints `make[1]:` in front. Neither is ours.
 pub(super) const ROWS: &[Row] = &[
-    row("make-no-rule", &[Tool::Make], &[
-        "{self}: *** No rule to make target '{asked}'. Stop.",
-        // Before 4.0.
-        "{self}: *** No rule to make target `{asked}'. Stop.",
-        // With `-k` it goes on.
-        "{self}: *** No rule to make target '{asked}'.",
-        // BSD
-        "{self}: don't know how to make {asked}. Stop",
-    ]),
-    row("ninja-unknown-target", &[Tool::Ninja], &[
-        "ninja: error: unknown target '{asked}'",
-        "ninja: error: unknown target '{asked}', did you mean {any}",
-    ]),
-    row("just-no-recipe", &[Tool::Just], &[
-        "error: Justfile does not contain recipe `{asked}`",
-        "error: Justfile does not contain recipe `{asked}`.",
-    ]),
+    row(
+        "make-no-rule",
+        &[Tool::Make],
+        &[
+            "{self}: *** No rule to make target '{asked}'. Stop.",
+            // Before 4.0.
+            "{self}: *** No rule to make target `{asked}'. Stop.",
+            // With `-k` it goes on.
+            "{self}: *** No rule to make target '{asked}'.",
+            // BSD
+            "{self}: don't know how to make {asked}. Stop",
+        ],
+    ),
+    row(
+        "ninja-unknown-target",
+        &[Tool::Ninja],
+        &["ninja: error: unknown target '{asked}'", "ninja: error: unknown target '{asked}', did you mean {any}"],
+    ),
+    row(
+        "just-no-recipe",
+        &[Tool::Just],
+        &["error: Justfile does not contain recipe `{asked}`", "error: Justfile does not contain recipe `{asked}`."],
+    ),
 ];
 
 const fn row(name: &'static str, tools: &'static [Tool], lines: &'static [&'static str]) -> Row {
     let unless = means_something_else;
-    Row { name, code: FailureCode::MissingMakeTarget, test: Test::Text(Text { tools, place: Place::Stderr, lines, unless }) }
+    Row {
+        name,
+        code: FailureCode::MissingMakeTarget,
+        test: Test::Text(Text { tools, place: Place::Stderr, lines, unless }),
+    }
 }
 
 fn means_something_else(scene: &Scene<'_>, layer: &Layer) -> bool {

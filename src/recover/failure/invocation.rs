@@ -307,12 +307,34 @@ fn script(layer: Layer, name: &str) -> Layer {
 }
 
 const UV_VALUES: &[&str] = &[
-    "--with", "--extra", "--group", "--only-group", "-p", "--python", "--project", "--directory", "--env-file", "--package", "--from",
-    "--index-url", "--default-index",
+    "--with",
+    "--extra",
+    "--group",
+    "--only-group",
+    "-p",
+    "--python",
+    "--project",
+    "--directory",
+    "--env-file",
+    "--package",
+    "--from",
+    "--index-url",
+    "--default-index",
 ];
-const NPX_VALUES: &[&str] = &["-p", "--package", "-w", "--workspace", "-c", "--call", "--prefix", "--loglevel", "--registry"];
+const NPX_VALUES: &[&str] =
+    &["-p", "--package", "-w", "--workspace", "-c", "--call", "--prefix", "--loglevel", "--registry"];
 const NPM_VALUES: &[&str] = &[
-    "--prefix", "-C", "-w", "--workspace", "--loglevel", "--script-shell", "--userconfig", "--cache", "--registry", "-p", "--package",
+    "--prefix",
+    "-C",
+    "-w",
+    "--workspace",
+    "--loglevel",
+    "--script-shell",
+    "--userconfig",
+    "--cache",
+    "--registry",
+    "-p",
+    "--package",
 ];
 
 fn npm(rest: Words<'_>, layer: Layer) -> (Layer, Inner) {
@@ -350,22 +372,101 @@ fn npm(rest: Words<'_>, layer: Layer) -> (Layer, Inner) {
 }
 
 const PNPM_VALUES: &[&str] = &[
-    "-C", "--dir", "-F", "--filter", "--filter-prod", "--test-pattern", "--changed-files-ignore-pattern", "--reporter",
-    "--loglevel", "--workspace-concurrency", "--store-dir", "--resume-from", "--node-options",
+    "-C",
+    "--dir",
+    "-F",
+    "--filter",
+    "--filter-prod",
+    "--test-pattern",
+    "--changed-files-ignore-pattern",
+    "--reporter",
+    "--loglevel",
+    "--workspace-concurrency",
+    "--store-dir",
+    "--resume-from",
+    "--node-options",
 ];
 /// The first word after `pnpm` that is none of these is a script, or a program.
 const PNPM_COMMANDS: &[&str] = &[
-    "add", "approve-builds", "audit", "bin", "bugs", "c", "cache", "cat-file", "cat-index", "completion", "config", "create", "ci",
-    "dedupe", "deploy", "docs", "doctor", "edit", "env", "fetch", "find-hash", "get", "help", "i", "ignored-builds", "import", "info",
-    "init", "install", "install-test", "it", "la", "licenses", "link", "list", "ll", "ln", "login", "logout", "ls", "outdated", "owner",
-    "pack", "patch", "patch-commit", "patch-remove", "ping", "prefix", "prune", "publish", "rb", "rebuild", "remove", "rm", "root",
-    "search", "self-update", "server", "set", "setup", "show", "store", "un", "uninstall", "unlink", "up", "update", "upgrade", "version",
-    "view", "whoami", "why",
+    "add",
+    "approve-builds",
+    "audit",
+    "bin",
+    "bugs",
+    "c",
+    "cache",
+    "cat-file",
+    "cat-index",
+    "completion",
+    "config",
+    "create",
+    "ci",
+    "dedupe",
+    "deploy",
+    "docs",
+    "doctor",
+    "edit",
+    "env",
+    "fetch",
+    "find-hash",
+    "get",
+    "help",
+    "i",
+    "ignored-builds",
+    "import",
+    "info",
+    "init",
+    "install",
+    "install-test",
+    "it",
+    "la",
+    "licenses",
+    "link",
+    "list",
+    "ll",
+    "ln",
+    "login",
+    "logout",
+    "ls",
+    "outdated",
+    "owner",
+    "pack",
+    "patch",
+    "patch-commit",
+    "patch-remove",
+    "ping",
+    "prefix",
+    "prune",
+    "publish",
+    "rb",
+    "rebuild",
+    "remove",
+    "rm",
+    "root",
+    "search",
+    "self-update",
+    "server",
+    "set",
+    "setup",
+    "show",
+    "store",
+    "un",
+    "uninstall",
+    "unlink",
+    "up",
+    "update",
+    "upgrade",
+    "version",
+    "view",
+    "whoami",
+    "why",
 ];
 
 fn pnpm(rest: Words<'_>, layer: Layer) -> (Layer, Inner) {
     let (mut words, mut options) = skip_options(rest, PNPM_VALUES);
-    if let Some((first, further)) = words.split_first().filter(|(first, _)| matches!(first.as_str(), "recursive" | "multi" | "m")) {
+    if let Some((first, further)) =
+        words.split_first().filter(|(first, _)| matches!(first.as_str(), "recursive" | "multi" | "m"))
+    {
         let (next, more) = skip_options(further, PNPM_VALUES);
         options.push((first, None));
         options.extend(more);
@@ -390,7 +491,9 @@ fn pnpm(rest: Words<'_>, layer: Layer) -> (Layer, Inner) {
     match command.as_str() {
         _ if runs => match behind.first() {
             // A regular expression selects scripts.
-            Some(name) => (Layer { lenient: if_present || name.starts_with('/') || name == "start", ..script(layer, name) }, None),
+            Some(name) => {
+                (Layer { lenient: if_present || name.starts_with('/') || name == "start", ..script(layer, name) }, None)
+            }
             None => (layer, None),
         },
         "test" | "t" | "tst" => (script(layer, "test"), None),
@@ -407,13 +510,56 @@ fn pnpm(rest: Words<'_>, layer: Layer) -> (Layer, Inner) {
     }
 }
 
-const YARN_VALUES: &[&str] = &["--cwd", "--mutex", "--use-yarnrc", "--cache-folder", "--modules-folder", "--registry", "--inspect-brk"];
+const YARN_VALUES: &[&str] =
+    &["--cwd", "--mutex", "--use-yarnrc", "--cache-folder", "--modules-folder", "--registry", "--inspect-brk"];
 const FOREACH_VALUES: &[&str] = &["-j", "--jobs", "--include", "--exclude", "--from"];
 const YARN_COMMANDS: &[&str] = &[
-    "add", "audit", "autoclean", "bin", "cache", "config", "constraints", "create", "dedupe", "explain", "generate-lock-entry", "global",
-    "help", "import", "info", "init", "install", "licenses", "link", "list", "login", "logout", "node", "npm", "outdated", "owner", "pack",
-    "patch", "patch-commit", "plugin", "policies", "publish", "rebuild", "remove", "search", "set", "tag", "team", "unlink", "unplug", "up",
-    "upgrade", "upgrade-interactive", "version", "versions", "why",
+    "add",
+    "audit",
+    "autoclean",
+    "bin",
+    "cache",
+    "config",
+    "constraints",
+    "create",
+    "dedupe",
+    "explain",
+    "generate-lock-entry",
+    "global",
+    "help",
+    "import",
+    "info",
+    "init",
+    "install",
+    "licenses",
+    "link",
+    "list",
+    "login",
+    "logout",
+    "node",
+    "npm",
+    "outdated",
+    "owner",
+    "pack",
+    "patch",
+    "patch-commit",
+    "plugin",
+    "policies",
+    "publish",
+    "rebuild",
+    "remove",
+    "search",
+    "set",
+    "tag",
+    "team",
+    "unlink",
+    "unplug",
+    "up",
+    "upgrade",
+    "upgrade-interactive",
+    "version",
+    "versions",
+    "why",
 ];
 
 fn yarn(rest: Words<'_>, layer: Layer) -> (Layer, Inner) {
@@ -451,8 +597,33 @@ fn yarn(rest: Words<'_>, layer: Layer) -> (Layer, Inner) {
 
 const BUN_VALUES: &[&str] = &["--cwd", "--filter", "-F", "--config", "-c", "--env-file", "-r", "--preload", "--shell"];
 const BUN_COMMANDS: &[&str] = &[
-    "a", "add", "audit", "build", "c", "completions", "create", "discord", "help", "i", "info", "init", "install", "link", "outdated",
-    "patch", "patch-commit", "pm", "publish", "r", "remove", "repl", "rm", "unlink", "update", "upgrade", "why",
+    "a",
+    "add",
+    "audit",
+    "build",
+    "c",
+    "completions",
+    "create",
+    "discord",
+    "help",
+    "i",
+    "info",
+    "init",
+    "install",
+    "link",
+    "outdated",
+    "patch",
+    "patch-commit",
+    "pm",
+    "publish",
+    "r",
+    "remove",
+    "repl",
+    "rm",
+    "unlink",
+    "update",
+    "upgrade",
+    "why",
 ];
 
 fn bun(rest: Words<'_>, layer: Layer) -> (Layer, Inner) {
@@ -483,7 +654,8 @@ fn bun(rest: Words<'_>, layer: Layer) -> (Layer, Inner) {
 }
 
 fn node(rest: Words<'_>, layer: Layer) -> (Layer, Inner) {
-    let (words, options) = skip_options(rest, &["-r", "--require", "--import", "--loader", "--run", "-C", "--conditions"]);
+    let (words, options) =
+        skip_options(rest, &["-r", "--require", "--import", "--loader", "--run", "-C", "--conditions"]);
     if let Some(name) = value(&options, &["--run"]) {
         return (Layer { lenient: false, ..script(layer, name) }, None);
     }
@@ -513,7 +685,16 @@ fn cargo(rest: Words<'_>, layer: Layer) -> (Layer, Inner) {
 /// Short options of GNU make that take a value (its manual, "Summary of Options"); `j` and `l` only when a number follows.
 const MAKE_SHORT: &str = "CfIoWE";
 const MAKE_LONG: &[&str] = &[
-    "--directory", "--file", "--makefile", "--include-dir", "--old-file", "--assume-old", "--what-if", "--new-file", "--assume-new", "--eval",
+    "--directory",
+    "--file",
+    "--makefile",
+    "--include-dir",
+    "--old-file",
+    "--assume-old",
+    "--what-if",
+    "--new-file",
+    "--assume-new",
+    "--eval",
 ];
 
 fn make(rest: Words<'_>, layer: Layer) -> Layer {
@@ -532,7 +713,8 @@ fn make(rest: Words<'_>, layer: Layer) -> Layer {
             only_goals = true;
         } else if word.starts_with("--") {
             let (name, given) = word.split_once('=').map_or((word.as_str(), None), |(name, value)| (name, Some(value)));
-            let takes = MAKE_LONG.contains(&name) || (matches!(name, "--jobs" | "--load-average" | "--max-load") && number);
+            let takes =
+                MAKE_LONG.contains(&name) || (matches!(name, "--jobs" | "--load-average" | "--max-load") && number);
             if given.is_none() && takes {
                 words = further.get(1..).unwrap_or_default();
             }
@@ -599,7 +781,8 @@ fn ninja(rest: Words<'_>, layer: Layer) -> Layer {
 }
 
 fn just(rest: Words<'_>, layer: Layer) -> Layer {
-    let valued = ["-f", "--justfile", "-d", "--working-directory", "--shell", "--shell-arg", "--color", "--dotenv-path", "-E"];
+    let valued =
+        ["-f", "--justfile", "-d", "--working-directory", "--shell", "--shell-arg", "--color", "--dotenv-path", "-E"];
     let (words, options) = skip_options(rest, &valued);
     let file = value(&options, &["-f", "--justfile"]).map(str::to_owned);
     let asked = words.iter().find(|w| !w.contains('=')).cloned().into_iter().collect();

@@ -87,7 +87,13 @@ impl<'a> Scene<'a> {
                 let silent: Vec<Layer> = layers
                     .iter()
                     .filter(|l| l.role == Role::Script)
-                    .map(|l| Layer { tool: Tool::SilentScript, role: Role::Plain, asked: Vec::new(), echoed: true, ..l.clone() })
+                    .map(|l| Layer {
+                        tool: Tool::SilentScript,
+                        role: Role::Plain,
+                        asked: Vec::new(),
+                        echoed: true,
+                        ..l.clone()
+                    })
                     .collect();
                 layers.extend(silent);
             }
@@ -126,7 +132,8 @@ fn shown(line: &str) -> String {
 }
 
 /// The table, in the order in which it is read.
-const TABLE: [&[Row]; 7] = [STRUCTURE, script::FACTS, test_runner::EXITS, setup::ROWS, script::ROWS, goal::ROWS, test_runner::ROWS];
+const TABLE: [&[Row]; 7] =
+    [STRUCTURE, script::FACTS, test_runner::EXITS, setup::ROWS, script::ROWS, goal::ROWS, test_runner::ROWS];
 
 const STRUCTURE: &[Row] = &[
     Row { name: "unsupported-command", code: FailureCode::UnsupportedFormat, test: Test::Structure(unsupported) },
@@ -143,7 +150,8 @@ fn timed_out(scene: &Scene<'_>) -> Option<String> {
     if scene.evidence.timed_out {
         return Some(format!("time limit of {} ms", scene.step.timeout_ms));
     }
-    let wrapper = scene.layers.iter().any(|l| l.tool == Tool::Wrapper && matches!(l.program.as_str(), "timeout" | "gtimeout"));
+    let wrapper =
+        scene.layers.iter().any(|l| l.tool == Tool::Wrapper && matches!(l.program.as_str(), "timeout" | "gtimeout"));
     (wrapper && scene.exited(124)).then(|| "exit 124 of timeout".to_owned())
 }
 
@@ -154,7 +162,12 @@ fn not_started(scene: &Scene<'_>) -> Option<String> {
 /// Classifies the failure of a step (see [`super::classify`]).
 pub(super) fn classify(plan: &Plan, index: usize, evidence: &Evidence, facts: &Facts) -> Failure {
     let Some(step) = plan.steps.get(index) else {
-        return Failure { step: String::new(), code: FailureCode::Failed, rule: String::new(), evidence: String::new() };
+        return Failure {
+            step: String::new(),
+            code: FailureCode::Failed,
+            rule: String::new(),
+            evidence: String::new(),
+        };
     };
     let scene = Scene::new(plan, index, step, evidence, facts);
     let hit = TABLE.iter().copied().flatten().find_map(|row| decide(row, &scene).map(|seen| (row, seen)));
@@ -254,7 +267,9 @@ pub fn asked(step: &Step) -> Option<Asked> {
 fn asked_of(layer: Layer) -> Option<Asked> {
     let (kind, usual): (AskedKind, &[&str]) = match (layer.role, layer.tool) {
         (Role::Script, _) => (AskedKind::Script, &["package.json"]),
-        (Role::Goals, Tool::Make) if layer.file.is_none() && !layer.lenient => (AskedKind::MakeGoal, &["GNUmakefile", "makefile", "Makefile"]),
+        (Role::Goals, Tool::Make) if layer.file.is_none() && !layer.lenient => {
+            (AskedKind::MakeGoal, &["GNUmakefile", "makefile", "Makefile"])
+        }
         (Role::Goals, Tool::Make) => (AskedKind::OtherGoal, &["GNUmakefile", "makefile", "Makefile"]),
         (Role::Goals, Tool::Ninja) => (AskedKind::OtherGoal, &["build.ninja"]),
         (Role::Goals, Tool::Just) => (AskedKind::OtherGoal, &["justfile", ".justfile", "Justfile"]),

@@ -12,33 +12,58 @@ pub(super) const FACTS: &[Row] =
 
 /// What the runners print.
 pub(super) const ROWS: &[Row] = &[
-    row("npm-missing-script", &[Tool::Npm], Place::Stderr, &[
-        "npm error Missing script: \"{asked}\"",
-        "npm ERR! Missing script: \"{asked}\"",
-        // npm 6
-        "npm ERR! missing script: {asked}",
-    ]),
-    row("pnpm-missing-script", &[Tool::Pnpm], Place::Either, &[
-        "ERR_PNPM_NO_SCRIPT Missing script: {asked}",
-        "ERR_PNPM_NO_SCRIPT_OR_SERVER Missing script {asked} or file server.js",
-        "ERR_PNPM_RECURSIVE_RUN_NO_SCRIPT None of the selected packages has a \"{asked}\" script",
-        "ERR_PNPM_RECURSIVE_RUN_NO_SCRIPT None of the packages has a \"{asked}\" script",
-        // `pnpm NAME` looks for a program next.
-        "ERR_PNPM_RECURSIVE_EXEC_FIRST_FAIL Command \"{asked}\" not found",
-        "Command \"{asked}\" not found.",
-        "Command \"{asked}\" not found. Did you mean {any}",
-    ]),
-    row("yarn-missing-script", &[Tool::Yarn], Place::Either, &[
-        "error Command \"{asked}\" not found.",
-        "error Command \"{asked}\" not found. Did you mean {any}",
-        "Usage Error: Couldn't find a script named \"{asked}\".",
-    ]),
-    row("bun-missing-script", &[Tool::Bun], Place::Either, &[
-        "error: Script not found \"{asked}\"",
-        "error: missing script \"{asked}\"",
-        "error: Module not found \"{asked}\"",
-    ]),
-    row("node-missing-script", &[Tool::Node], Place::Stderr, &["Missing script: \"{asked}\" for {any}", "Missing script: \"{asked}\""]),
+    row(
+        "npm-missing-script",
+        &[Tool::Npm],
+        Place::Stderr,
+        &[
+            "npm error Missing script: \"{asked}\"",
+            "npm ERR! Missing script: \"{asked}\"",
+            // npm 6
+            "npm ERR! missing script: {asked}",
+        ],
+    ),
+    row(
+        "pnpm-missing-script",
+        &[Tool::Pnpm],
+        Place::Either,
+        &[
+            "ERR_PNPM_NO_SCRIPT Missing script: {asked}",
+            "ERR_PNPM_NO_SCRIPT_OR_SERVER Missing script {asked} or file server.js",
+            "ERR_PNPM_RECURSIVE_RUN_NO_SCRIPT None of the selected packages has a \"{asked}\" script",
+            "ERR_PNPM_RECURSIVE_RUN_NO_SCRIPT None of the packages has a \"{asked}\" script",
+            // `pnpm NAME` looks for a program next.
+            "ERR_PNPM_RECURSIVE_EXEC_FIRST_FAIL Command \"{asked}\" not found",
+            "Command \"{asked}\" not found.",
+            "Command \"{asked}\" not found. Did you mean {any}",
+        ],
+    ),
+    row(
+        "yarn-missing-script",
+        &[Tool::Yarn],
+        Place::Either,
+        &[
+            "error Command \"{asked}\" not found.",
+            "error Command \"{asked}\" not found. Did you mean {any}",
+            "Usage Error: Couldn't find a script named \"{asked}\".",
+        ],
+    ),
+    row(
+        "bun-missing-script",
+        &[Tool::Bun],
+        Place::Either,
+        &[
+            "error: Script not found \"{asked}\"",
+            "error: missing script \"{asked}\"",
+            "error: Module not found \"{asked}\"",
+        ],
+    ),
+    row(
+        "node-missing-script",
+        &[Tool::Node],
+        Place::Stderr,
+        &["Missing script: \"{asked}\" for {any}", "Missing script: \"{asked}\""],
+    ),
 ];
 
 const fn row(name: &'static str, tools: &'static [Tool], place: Place, lines: &'static [&'static str]) -> Row {
@@ -78,8 +103,12 @@ pub(super) fn body(layer: &Layer, out: &[Line], err: &[Line]) -> Option<String> 
             let body = body.text.strip_prefix("> ").filter(|_| body.indent == 0)?;
             head.split(' ').any(|word| word == name).then(|| body.to_owned())
         }),
+        // yarn run v1.22.22
         // $ vitest run
-        Tool::Yarn => out.iter().find_map(dollar),
+        Tool::Yarn => {
+            let begun = out.iter().skip_while(|line| !line.text.starts_with("yarn run v1."));
+            begun.skip(1).find_map(dollar)
+        }
         Tool::Bun => err.iter().chain(out).find_map(dollar),
         _ => None,
     }

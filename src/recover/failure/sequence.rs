@@ -173,11 +173,33 @@ fn goals(layer: &Layer) -> Part {
 }
 
 /// Parts of a script's name that say it makes something, whatever else is said.
-const MAKING: &[&str] = &["build", "compile", "bundle", "dist", "release", "package", "pack", "generate", "gen", "prod", "all", "make", "assemble"];
+const MAKING: &[&str] = &[
+    "build", "compile", "bundle", "dist", "release", "package", "pack", "generate", "gen", "prod", "all", "make",
+    "assemble",
+];
 /// Parts of a script's name that say it only looks.
 const SCRIPT_BYSTANDERS: &[&str] = &[
-    "lint", "test", "tests", "check", "checks", "typecheck", "types", "tsc", "format", "fmt", "verify", "validate", "audit", "unit", "e2e",
-    "spec", "coverage", "eslint", "prettier", "style", "smoke",
+    "lint",
+    "test",
+    "tests",
+    "check",
+    "checks",
+    "typecheck",
+    "types",
+    "tsc",
+    "format",
+    "fmt",
+    "verify",
+    "validate",
+    "audit",
+    "unit",
+    "e2e",
+    "spec",
+    "coverage",
+    "eslint",
+    "prettier",
+    "style",
+    "smoke",
 ];
 /// The same for make, where `test` and `check` commonly build first.
 const GOAL_BYSTANDERS: &[&str] = &["lint", "format", "fmt", "typecheck", "style"];
@@ -194,14 +216,52 @@ fn by_name(name: &str, bystanders: &[&str]) -> Part {
 
 /// Programs that make no files of this kind.
 const LOOKING: &[&str] = &[
-    "[", "actionlint", "bandit", "biome", "black", "cat", "cmp", "diff", "echo", "egrep", "eslint", "false", "flake8", "gofmt",
-    "golangci-lint", "grep", "hadolint", "head", "isort", "ls", "markdownlint", "mypy", "oxlint", "prettier", "printf", "pwd", "pylint",
-    "pyright", "rg", "ruff", "shellcheck", "shfmt", "sleep", "stat", "stylelint", "tail", "test", "true", "wc", "yamllint",
+    "[",
+    "actionlint",
+    "bandit",
+    "biome",
+    "black",
+    "cat",
+    "cmp",
+    "diff",
+    "echo",
+    "egrep",
+    "eslint",
+    "false",
+    "flake8",
+    "gofmt",
+    "golangci-lint",
+    "grep",
+    "hadolint",
+    "head",
+    "isort",
+    "ls",
+    "markdownlint",
+    "mypy",
+    "oxlint",
+    "prettier",
+    "printf",
+    "pwd",
+    "pylint",
+    "pyright",
+    "rg",
+    "ruff",
+    "shellcheck",
+    "shfmt",
+    "sleep",
+    "stat",
+    "stylelint",
+    "tail",
+    "test",
+    "true",
+    "wc",
+    "yamllint",
 ];
 
 fn by_program(step: &Step, layer: &Layer, words: &[String], path: &RepoPath) -> Part {
     // Behind wrappers: everything from the program on.
-    let at = words.iter().position(|w| w.rsplit('/').next() == Some(layer.program.as_str())).map_or(words.len(), |i| i + 1);
+    let at =
+        words.iter().position(|w| w.rsplit('/').next() == Some(layer.program.as_str())).map_or(words.len(), |i| i + 1);
     let rest = words.get(at..).unwrap_or_default();
     match layer.program.as_str() {
         "rm" if removes(step, rest, path) => Part::Cleanup,
@@ -216,9 +276,8 @@ fn by_program(step: &Step, layer: &Layer, words: &[String], path: &RepoPath) -> 
 
 /// `rm -r` of a likely generated path that holds the checked one.
 fn removes(step: &Step, rest: &[String], path: &RepoPath) -> bool {
-    let recursive = |w: &String| {
-        w == "--recursive" || (w.starts_with('-') && !w.starts_with("--") && w.contains(['r', 'R']))
-    };
+    let recursive =
+        |w: &String| w == "--recursive" || (w.starts_with('-') && !w.starts_with("--") && w.contains(['r', 'R']));
     let operands = rest.iter().filter(|w| !w.starts_with('-')).filter_map(|w| step.dir.join(w.as_bytes()).ok());
     let gone = |removed: RepoPath| likely_generated(&removed) && (removed == *path || path.below(&removed).is_some());
     rest.iter().any(recursive) && operands.into_iter().any(gone)
@@ -282,7 +341,11 @@ mod tests {
                 2,
                 Some((Some(0), vec![1, 3], vec![2, 4])),
             ),
-            (&["make", "make clean", "test -f build/a", "make", "test -f build/b"], 2, Some((Some(0), vec![1], vec![2]))),
+            (
+                &["make", "make clean", "test -f build/a", "make", "test -f build/b"],
+                2,
+                Some((Some(0), vec![1], vec![2])),
+            ),
             (
                 &["make", "rm -r build", "rm -r out", "test -f build/a", "test -f out/b"],
                 3,

@@ -12,72 +12,131 @@ const CODE: FailureCode = FailureCode::SetupOrBootstrap;
 const RUNNERS: &[Tool] = &[Tool::Npm, Tool::Pnpm, Tool::Yarn, Tool::Bun];
 /// Tools that node runs, and whose uncaught errors it prints.
 const NODE_TOOLS: &[Tool] = &[
-    Tool::Npm, Tool::Pnpm, Tool::Yarn, Tool::Bun, Tool::Node, Tool::NodeTest, Tool::Vitest, Tool::Jest, Tool::Mocha, Tool::Ava,
-    Tool::Playwright, Tool::Cypress, Tool::SilentScript,
+    Tool::Npm,
+    Tool::Pnpm,
+    Tool::Yarn,
+    Tool::Bun,
+    Tool::Node,
+    Tool::NodeTest,
+    Tool::Vitest,
+    Tool::Jest,
+    Tool::Mocha,
+    Tool::Ava,
+    Tool::Playwright,
+    Tool::Cypress,
+    Tool::SilentScript,
 ];
 
 pub(super) const ROWS: &[Row] = &[
     // A manifest.
-    text("npm-no-manifest", &[Tool::Npm], Place::Stderr, &[
-        "npm error enoent Could not read package.json: {any}",
-        "npm ERR! enoent Could not read package.json: {any}",
-        "npm ERR! enoent ENOENT: no such file or directory, open '{any}package.json'",
-    ]),
-    text("pnpm-no-manifest", &[Tool::Pnpm], Place::Either, &[
-        "ERR_PNPM_NO_IMPORTER_MANIFEST_FOUND {any}",
-        "ERR_PNPM_NO_PKG_MANIFEST {any}",
-    ]),
-    text("yarn-no-manifest", &[Tool::Yarn], Place::Either, &[
-        "error Couldn't find a package.json file in {any}",
-        "Usage Error: No project found in {any}",
-        "Usage Error: The nearest package directory {any} doesn't seem to be part of the project declared in {any}",
-    ]),
-    text("bun-no-manifest", &[Tool::Bun], Place::Either, &[
-        "error: No package.json was found {any}",
-        "error: No package.json found {any}",
-    ]),
-    text("make-no-makefile", &[Tool::Make], Place::Stderr, &[
-        "{self}: *** No targets specified and no makefile found. Stop.",
-        "{self}: *** No targets. Stop.",
-        // make -C
-        "{self}: *** {word}: No such file or directory. Stop.",
-    ]),
+    text(
+        "npm-no-manifest",
+        &[Tool::Npm],
+        Place::Stderr,
+        &[
+            "npm error enoent Could not read package.json: {any}",
+            "npm ERR! enoent Could not read package.json: {any}",
+            "npm ERR! enoent ENOENT: no such file or directory, open '{any}package.json'",
+        ],
+    ),
+    text(
+        "pnpm-no-manifest",
+        &[Tool::Pnpm],
+        Place::Either,
+        &["ERR_PNPM_NO_IMPORTER_MANIFEST_FOUND {any}", "ERR_PNPM_NO_PKG_MANIFEST {any}"],
+    ),
+    text(
+        "yarn-no-manifest",
+        &[Tool::Yarn],
+        Place::Either,
+        &[
+            "error Couldn't find a package.json file in {any}",
+            "Usage Error: No project found in {any}",
+            "Usage Error: The nearest package directory {any} doesn't seem to be part of the project declared in {any}",
+        ],
+    ),
+    text(
+        "bun-no-manifest",
+        &[Tool::Bun],
+        Place::Either,
+        &["error: No package.json was found {any}", "error: No package.json found {any}"],
+    ),
+    text(
+        "make-no-makefile",
+        &[Tool::Make],
+        Place::Stderr,
+        &[
+            "{self}: *** No targets specified and no makefile found. Stop.",
+            "{self}: *** No targets. Stop.",
+            // make -C
+            "{self}: *** {word}: No such file or directory. Stop.",
+        ],
+    ),
     Row { name: "make-missing-makefile", code: CODE, test: Test::Structure(makefile_missing) },
-    text("ninja-no-manifest", &[Tool::Ninja], Place::Stderr, &[
-        "ninja: error: loading '{any}': No such file or directory",
-        "ninja: fatal: chdir to '{any}' - No such file or directory",
-    ]),
+    text(
+        "ninja-no-manifest",
+        &[Tool::Ninja],
+        Place::Stderr,
+        &[
+            "ninja: error: loading '{any}': No such file or directory",
+            "ninja: fatal: chdir to '{any}' - No such file or directory",
+        ],
+    ),
     text("just-no-justfile", &[Tool::Just], Place::Stderr, &["error: No justfile found"]),
-    text("cargo-no-manifest", &[Tool::Cargo, Tool::Nextest], Place::Stderr, &[
-        "error: could not find `Cargo.toml` in `{any}` or any parent directory",
-        "error: manifest path `{any}` does not exist",
-    ]),
-    text("go-no-manifest", &[Tool::Go], Place::Stderr, &["go: go.mod file not found {any}", "go: cannot find main module{any}"]),
-    text("python-no-manifest", &[Tool::PythonRunner], Place::Stderr, &[
-        "error: No `pyproject.toml` found {any}",
-        "Poetry could not find a pyproject.toml file {any}",
-    ]),
+    text(
+        "cargo-no-manifest",
+        &[Tool::Cargo, Tool::Nextest],
+        Place::Stderr,
+        &[
+            "error: could not find `Cargo.toml` in `{any}` or any parent directory",
+            "error: manifest path `{any}` does not exist",
+        ],
+    ),
+    text(
+        "go-no-manifest",
+        &[Tool::Go],
+        Place::Stderr,
+        &["go: go.mod file not found {any}", "go: cannot find main module{any}"],
+    ),
+    text(
+        "python-no-manifest",
+        &[Tool::PythonRunner],
+        Place::Stderr,
+        &["error: No `pyproject.toml` found {any}", "Poetry could not find a pyproject.toml file {any}"],
+    ),
     // A program.
     Row { name: "shell-exit-127", code: CODE, test: Test::Structure(exit_127) },
     Row { name: "script-program-not-found", code: CODE, test: Test::Structure(program_of_script) },
     Row { name: "make-error-127", code: CODE, test: Test::Structure(make_127) },
     Row { name: "exec-program-not-found", code: CODE, test: Test::Structure(program_of_exec) },
-    text("cargo-no-such-command", &[Tool::Cargo], Place::Stderr, &[
-        "error: no such command: `{asked}`",
-        "error: no such subcommand: `{asked}`",
-    ]),
-    text("rustup-not-installed", &[Tool::Cargo, Tool::Nextest], Place::Stderr, &[
-        "error: '{word}' is not installed for the toolchain {any}",
-        "error: toolchain '{any}' is not installed{any}",
-        "error: linker `{any}` not found",
-    ]),
+    text(
+        "cargo-no-such-command",
+        &[Tool::Cargo],
+        Place::Stderr,
+        &["error: no such command: `{asked}`", "error: no such subcommand: `{asked}`"],
+    ),
+    text(
+        "rustup-not-installed",
+        &[Tool::Cargo, Tool::Nextest],
+        Place::Stderr,
+        &[
+            "error: '{word}' is not installed for the toolchain {any}",
+            "error: toolchain '{any}' is not installed{any}",
+            "error: linker `{any}` not found",
+        ],
+    ),
     text("go-no-compiler", &[Tool::Go], Place::Either, &["cgo: C compiler \"{any}\" not found: {any}"]),
     // A module.
-    text("python-no-module", &[Tool::Python], Place::Stderr, &[
-        "{word}: No module named {asked}",
-        "{word}: No module named {asked}.__main__; {any}",
-        "{word}: Error while finding module specification for '{asked}' ({any}",
-    ]),
+    text(
+        "python-no-module",
+        &[Tool::Python],
+        Place::Stderr,
+        &[
+            "{word}: No module named {asked}",
+            "{word}: No module named {asked}.__main__; {any}",
+            "{word}: Error while finding module specification for '{asked}' ({any}",
+        ],
+    ),
     Row {
         name: "node-no-package",
         code: CODE,
@@ -95,27 +154,42 @@ pub(super) const ROWS: &[Row] = &[
         }),
     },
     Row { name: "node-no-module", code: CODE, test: Test::Structure(node_module) },
-    text("yarn-not-installed", &[Tool::Yarn], Place::Either, &[
-        "Internal Error: {any}: This package doesn't seem to be present in your lockfile; {any}",
-        "Usage Error: The project in {any} doesn't seem to have been installed {any}",
-    ]),
+    text(
+        "yarn-not-installed",
+        &[Tool::Yarn],
+        Place::Either,
+        &[
+            "Internal Error: {any}: This package doesn't seem to be present in your lockfile; {any}",
+            "Usage Error: The project in {any} doesn't seem to have been installed {any}",
+        ],
+    ),
     // An engine.
-    text("wrong-engine", RUNNERS, Place::Either, &[
-        "npm error code EBADENGINE",
-        "npm ERR! code EBADENGINE",
-        "npm ERR! notsup Unsupported engine for {any}",
-        "ERR_PNPM_UNSUPPORTED_ENGINE {any}",
-        "ERR_PNPM_BAD_PM_VERSION {any}",
-        "ERR_PNPM_OTHER_PM_EXPECTED {any}",
-        "error {word} The engine \"{any}\" is incompatible with this module. {any}",
-        "error This project's package.json defines \"packageManager\": {any}",
-        "Usage Error: This project is configured to use {any}",
-    ]),
-    text("wrong-rust", &[Tool::Cargo, Tool::Nextest], Place::Stderr, &[
-        "error: package `{any}` cannot be built because it requires rustc {any}",
-        "error: rustc {word} is not supported by the following package{any}",
-        "error: {any} requires rustc {word} or newer{any}",
-    ]),
+    text(
+        "wrong-engine",
+        RUNNERS,
+        Place::Either,
+        &[
+            "npm error code EBADENGINE",
+            "npm ERR! code EBADENGINE",
+            "npm ERR! notsup Unsupported engine for {any}",
+            "ERR_PNPM_UNSUPPORTED_ENGINE {any}",
+            "ERR_PNPM_BAD_PM_VERSION {any}",
+            "ERR_PNPM_OTHER_PM_EXPECTED {any}",
+            "error {word} The engine \"{any}\" is incompatible with this module. {any}",
+            "error This project's package.json defines \"packageManager\": {any}",
+            "Usage Error: This project is configured to use {any}",
+        ],
+    ),
+    text(
+        "wrong-rust",
+        &[Tool::Cargo, Tool::Nextest],
+        Place::Stderr,
+        &[
+            "error: package `{any}` cannot be built because it requires rustc {any}",
+            "error: rustc {word} is not supported by the following package{any}",
+            "error: {any} requires rustc {word} or newer{any}",
+        ],
+    ),
     text("wrong-go", &[Tool::Go], Place::Stderr, &["go: {word} requires go >= {word} (running go {any}"]),
 ];
 
@@ -189,7 +263,8 @@ fn program_of_script(scene: &Scene<'_>) -> Option<String> {
     }
     match &scene.body {
         Some(body) => {
-            let programs: Vec<String> = body.split([' ', '&', '|', ';', '(', ')']).filter(|w| !w.is_empty()).map(str::to_owned).collect();
+            let programs: Vec<String> =
+                body.split([' ', '&', '|', ';', '(', ')']).filter(|w| !w.is_empty()).map(str::to_owned).collect();
             shell_line(scene, Place::Either, &programs)
         }
         None => scene.line(Place::Either, SHELL, Names::default()).filter(|_| !tests_ran_anywhere(scene)),
@@ -209,34 +284,46 @@ fn make_127(scene: &Scene<'_>) -> Option<String> {
 
 /// The words of what was to start another program, and could not.
 const EXEC: &[(Tool, &[&str])] = &[
-    (Tool::Npm, &[
-        "npm error could not determine executable to run",
-        "npm error npx canceled due to missing packages and no YES option: {any}",
-        "npm error code E404",
-        "npm error code ENOTCACHED",
-        "npm error code ENOTFOUND",
-        "npm error code EAI_AGAIN",
-        "npm error code ECONNREFUSED",
-        "npm error enoent spawn {any} ENOENT",
-        "npm ERR! code E404",
-        "npm ERR! could not determine executable to run",
-        "npm ERR! canceled",
-    ]),
-    (Tool::Pnpm, &[
-        "ERR_PNPM_RECURSIVE_EXEC_FIRST_FAIL Command \"{asked}\" not found",
-        "ERR_PNPM_RECURSIVE_EXEC_FIRST_FAIL spawn {asked} ENOENT",
-        "ERR_PNPM_FETCH_404 {any}",
-    ]),
+    (
+        Tool::Npm,
+        &[
+            "npm error could not determine executable to run",
+            "npm error npx canceled due to missing packages and no YES option: {any}",
+            "npm error code E404",
+            "npm error code ENOTCACHED",
+            "npm error code ENOTFOUND",
+            "npm error code EAI_AGAIN",
+            "npm error code ECONNREFUSED",
+            "npm error enoent spawn {any} ENOENT",
+            "npm ERR! code E404",
+            "npm ERR! could not determine executable to run",
+            "npm ERR! canceled",
+        ],
+    ),
+    (
+        Tool::Pnpm,
+        &[
+            "ERR_PNPM_RECURSIVE_EXEC_FIRST_FAIL Command \"{asked}\" not found",
+            "ERR_PNPM_RECURSIVE_EXEC_FIRST_FAIL spawn {asked} ENOENT",
+            "ERR_PNPM_FETCH_404 {any}",
+        ],
+    ),
     (Tool::Bun, &["error: could not determine executable to run for package {any}", "error: GET {any} - 404"]),
-    (Tool::Wrapper, &[
-        "{self}: failed to run command '{asked}': No such file or directory",
-        "{self}: failed to run command ‘{asked}’: No such file or directory",
-    ]),
-    (Tool::PythonRunner, &[
-        "error: Failed to spawn: `{asked}`",
-        "Command not found: {asked}",
-        "Error: the command {asked} could not be found within PATH{any}",
-    ]),
+    (
+        Tool::Wrapper,
+        &[
+            "{self}: failed to run command '{asked}': No such file or directory",
+            "{self}: failed to run command ‘{asked}’: No such file or directory",
+        ],
+    ),
+    (
+        Tool::PythonRunner,
+        &[
+            "error: Failed to spawn: `{asked}`",
+            "Command not found: {asked}",
+            "Error: the command {asked} could not be found within PATH{any}",
+        ],
+    ),
 ];
 
 fn program_of_exec(scene: &Scene<'_>) -> Option<String> {
@@ -244,9 +331,9 @@ fn program_of_exec(scene: &Scene<'_>) -> Option<String> {
         return None;
     }
     let layers = scene.layers.iter().filter(|l| l.role == Role::Exec && !l.echoed);
-    layers.filter_map(|layer| EXEC.iter().find(|(tool, _)| *tool == layer.tool).map(|(_, lines)| (layer, lines))).find_map(
-        |(layer, lines)| scene.says(layer, Place::Either, lines),
-    )
+    layers
+        .filter_map(|layer| EXEC.iter().find(|(tool, _)| *tool == layer.tool).map(|(_, lines)| (layer, lines)))
+        .find_map(|(layer, lines)| scene.says(layer, Place::Either, lines))
 }
 
 /// `make X` where no makefile is gives the words of a missing goal; so does `make -f FILE` for FILE itself.

@@ -18,24 +18,43 @@ pub(super) const EXITS: &[Row] = &[
 ];
 
 pub(super) const ROWS: &[Row] = &[
-    row("vitest-no-test-files", &[Tool::Vitest, Tool::SilentScript], Place::Either, &[
-        "No test files found, exiting with code {n}",
-        "No affected test files found, exiting with code {n}",
-    ]),
+    row(
+        "vitest-no-test-files",
+        &[Tool::Vitest, Tool::SilentScript],
+        Place::Either,
+        &["No test files found, exiting with code {n}", "No affected test files found, exiting with code {n}"],
+    ),
     row("jest-no-tests", &[Tool::Jest, Tool::SilentScript], Place::Either, &["No tests found, exiting with code {n}"]),
-    row("mocha-no-test-files", &[Tool::Mocha, Tool::SilentScript], Place::Stderr, &[
-        "Error: No test files found",
-        "Error: No test files found: {any}",
-    ]),
-    row("playwright-no-tests", &[Tool::Playwright, Tool::SilentScript], Place::Either, &["Error: No tests found", "Error: No tests found."]),
-    row("ava-no-test-files", &[Tool::Ava], Place::Either, &[
-        "✖ Couldn’t find any files to test{any}",
-        "✖ Couldn't find any files to test{any}",
-        "✖ No test files were found{any}",
-    ]),
+    row(
+        "mocha-no-test-files",
+        &[Tool::Mocha, Tool::SilentScript],
+        Place::Stderr,
+        &["Error: No test files found", "Error: No test files found: {any}"],
+    ),
+    row(
+        "playwright-no-tests",
+        &[Tool::Playwright, Tool::SilentScript],
+        Place::Either,
+        &["Error: No tests found", "Error: No tests found."],
+    ),
+    row(
+        "ava-no-test-files",
+        &[Tool::Ava],
+        Place::Either,
+        &[
+            "✖ Couldn’t find any files to test{any}",
+            "✖ Couldn't find any files to test{any}",
+            "✖ No test files were found{any}",
+        ],
+    ),
     row("cypress-no-specs", &[Tool::Cypress], Place::Either, &["Can't run because no spec files were found."]),
     row("node-test-no-file", &[Tool::NodeTest], Place::Stderr, &["Could not find '{any}'"]),
-    row("bun-test-no-files", &[Tool::BunTest], Place::Either, &["error: 0 test files matching {any}", "No tests found!"]),
+    row(
+        "bun-test-no-files",
+        &[Tool::BunTest],
+        Place::Either,
+        &["error: 0 test files matching {any}", "No tests found!"],
+    ),
     row("deno-no-test-modules", &[Tool::DenoTest], Place::Stderr, &["error: No test modules found"]),
     row("go-no-packages", &[Tool::Go], Place::Stderr, &["no packages to test"]),
     row("ctest-no-tests", &[Tool::Ctest], Place::Either, &["No tests were found!!!"]),

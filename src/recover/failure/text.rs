@@ -54,7 +54,13 @@ fn without_escapes(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars();
     while let Some(c) = chars.next() {
-        let opener = if c == '\u{9b}' { Some('[') } else if c == '\u{1b}' { chars.next() } else { None };
+        let opener = if c == '\u{9b}' {
+            Some('[')
+        } else if c == '\u{1b}' {
+            chars.next()
+        } else {
+            None
+        };
         match (c, opener) {
             ('\u{1b}' | '\u{9b}', Some('[')) => {
                 // Parameters and intermediates, up to the final byte. A newline in between is no part of it.
@@ -104,7 +110,9 @@ pub(super) fn reads_as(text: &str, template: &str, names: Names<'_>) -> bool {
     let Some((name, further)) = rest.split_once('}') else { return false };
     let after = |end: usize| text.get(end..).is_some_and(|t| reads_as(t, further, names));
     match name {
-        "asked" => names.asked.iter().any(|n| text.strip_prefix(n.as_str()).is_some_and(|t| reads_as(t, further, names))),
+        "asked" => {
+            names.asked.iter().any(|n| text.strip_prefix(n.as_str()).is_some_and(|t| reads_as(t, further, names)))
+        }
         "self" => text.strip_prefix(names.program).is_some_and(|t| reads_as(t, further, names)),
         "any" if further.is_empty() => true,
         "any" => text.char_indices().map(|(i, _)| i).chain([text.len()]).any(after),

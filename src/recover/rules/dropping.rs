@@ -41,11 +41,14 @@ pub(super) fn drop(case: &Case<'_>, code: FailureCode) -> Result<Change, String>
 /// none of them may go, whichever comes first.
 fn together<'a>(case: &Case<'a>) -> BTreeSet<&'a str> {
     let plan = case.plan;
-    let droppable = |step: &&Step| case.failures.iter().any(|failure| failure.step == step.id && is_droppable(plan, step, failure, case.facts));
+    let droppable = |step: &&Step| {
+        case.failures.iter().any(|failure| failure.step == step.id && is_droppable(plan, step, failure, case.facts))
+    };
     let mut gone: BTreeSet<&str> = plan.steps.iter().filter(droppable).map(|s| s.id.as_str()).collect();
     loop {
         let stays = |step: &&Step| !gone.contains(step.id.as_str());
-        let needed: BTreeSet<&str> = plan.steps.iter().filter(stays).flat_map(|s| s.needs.iter().map(String::as_str)).collect();
+        let needed: BTreeSet<&str> =
+            plan.steps.iter().filter(stays).flat_map(|s| s.needs.iter().map(String::as_str)).collect();
         let before = gone.len();
         gone.retain(|id| !needed.contains(id));
         if gone.len() == before {
@@ -112,8 +115,16 @@ fn still_declared(asked: &Asked, facts: &Facts, name: &str) -> bool {
 }
 
 /// Files that say which tests a runner takes up.
-const TEST_CONFIGURATIONS: &[&str] =
-    &["vitest.config.", "vitest.workspace.", "jest.config.", "playwright.config.", ".mocharc.", "ava.config.", "cypress.config.", "pytest.ini"];
+const TEST_CONFIGURATIONS: &[&str] = &[
+    "vitest.config.",
+    "vitest.workspace.",
+    "jest.config.",
+    "playwright.config.",
+    ".mocharc.",
+    "ava.config.",
+    "cypress.config.",
+    "pytest.ini",
+];
 
 fn changed_tests(plan: &Plan, step: &Step) -> Option<String> {
     if let Some(reason) = asked(step).and_then(|asked| changed_declaration(plan, &asked)) {
