@@ -1,7 +1,7 @@
 //! What is known for certain to break before anything runs, and is repaired at once? (engine.md section 3, item 8)
 
 use super::failure::{Asked, AskedKind, asked};
-use super::{Failure, FailureCode, Recovery, questions, recover};
+use super::{Failure, FailureCode, Recovery, recover};
 use crate::base::path::RepoPath;
 use crate::plan::facts::{Answer, Certainty, Fact, Facts, Question};
 use crate::plan::{Plan, Step, digest};
@@ -23,7 +23,7 @@ pub(super) fn repair(mut plan: Plan, facts: &Facts) -> Plan {
         for index in 0..plan.steps.len() {
             let failed = plan.steps.get(index).filter(|s| failures.iter().any(|f| f.step == s.id));
             // Whether it may go depends on the base revision.
-            consulted.extend(failed.map(questions_of).unwrap_or_default());
+            consulted.extend(failed.map(super::failure::questions).unwrap_or_default());
         }
         match recover(&plan, &failures, facts) {
             Recovery::Rewritten { plan: next, .. } => plan = *next,
@@ -44,22 +44,18 @@ fn recorded(mut plan: Plan, facts: &Facts, consulted: &BTreeSet<Question>) -> Pl
     if plan.digest.is_some() { digest::seal(plan) } else { plan }
 }
 
-fn questions_of(step: &Step) -> BTreeSet<Question> {
-    super::failure::questions(step)
+/// The facts that [`repair`] may depend on: also those of the parts that conjunctions will be split into.
+pub(super) fn needed(plan: &Plan) -> BTreeSet<Question> {
+    let split = repair(plan.clone(), &Facts::default());
+    plan.steps.iter().chain(&split.steps).flat_map(needed_of).collect()
 }
 
-/// The facts that [`repair`] may depend on.
-pub(super) fn needed(plan: &Plan) -> BTreeSet<Question> {
-    let mut all = BTreeSet::new();
-    for (index, step) in plan.steps.iter().enumerate() {
-        let Some(asked) = asked(step).filter(is_certain) else { continue };
-        all.extend(questions(plan, index));
-        if index > 0 {
-            all.extend(asked.paths().into_iter().map(Question::Tracked));
-        }
-        if asked.kind == AskedKind::MakeGoal {
-            all.extend(asked.names.iter().flat_map(|goal| sources(&asked, goal)));
-        }
+fn needed_of(step: &Step) -> BTreeSet<Question> {
+    let Some(asked) = asked(step).filter(is_certain) else { return BTreeSet::new() };
+    let mut all = super::failure::questions(step);
+    all.extend(asked.paths().into_iter().map(Question::Tracked));
+    if asked.kind == AskedKind::MakeGoal {
+        all.extend(asked.names.iter().flat_map(|goal| sources(&asked, goal)));
     }
     all
 }

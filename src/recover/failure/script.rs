@@ -103,8 +103,12 @@ pub(super) fn body(layer: &Layer, out: &[Line], err: &[Line]) -> Option<String> 
             let body = body.text.strip_prefix("> ").filter(|_| body.indent == 0)?;
             head.split(' ').any(|word| word == name).then(|| body.to_owned())
         }),
+        // yarn run v1.22.22
         // $ vitest run
-        Tool::Yarn => out.iter().find_map(dollar),
+        Tool::Yarn => {
+            let begun = out.iter().skip_while(|line| !line.text.starts_with("yarn run v1."));
+            begun.skip(1).find_map(dollar)
+        }
         Tool::Bun => err.iter().chain(out).find_map(dollar),
         _ => None,
     }

@@ -1,7 +1,7 @@
 //! Which steps does a conjunction `cd a && b && c` stand for?
 
 use super::Case;
-use crate::base::command::{Link, to_text};
+use crate::base::command::{Link, is_env_name, to_text};
 use crate::base::path::RepoPath;
 use crate::plan::Step;
 use crate::recover::rewrite::{Change, positions, replace_predecessor};
@@ -16,7 +16,8 @@ pub(super) fn begins_with_cd(step: &Step) -> Option<bool> {
 /// The steps that the parts stand for, still with the step's own id and constraints.
 ///
 /// `None` when a `cd` leaves the repository, goes where only a shell knows (`cd`, `cd -`, `cd ~`), or nothing stands behind
-/// it: its own success would no longer be verified.
+/// it: its own success would no longer be verified. `None` too when a part changes the shell that runs the next one
+/// (`source .env && pnpm test`): alone, the next one would be another command. And `None` when no part can be expressed.
 pub(super) fn parts(step: &Step) -> Option<Vec<Step>> {
     let chain = step.unsupported.as_ref()?.chain.as_slice();
     if matches!(chain.last()?, Link::ChangeDirectory { .. }) {
@@ -40,6 +41,7 @@ pub(super) fn parts(step: &Step) -> Option<Vec<Step>> {
                     ..step.clone()
                 });
             }
+            Link::Other { text, .. } if changes_its_shell(text) => return None,
             Link::Other { text, unsupported } => parts.push(Step {
                 argv: None,
                 command: text.clone(),
@@ -49,7 +51,21 @@ pub(super) fn parts(step: &Step) -> Option<Vec<Step>> {
             }),
         }
     }
-    Some(parts)
+    parts.iter().any(|part| part.argv.is_some()).then_some(parts)
+}
+
+/// What a shell does to itself (POSIX, "Special Built-In Utilities", and what bash adds).
+const SHELL_STATE: &[&str] = &[
+    ".", "alias", "builtin", "cd", "command", "declare", "eval", "exec", "exit", "export", "local", "popd", "pushd",
+    "read", "readonly", "return", "set", "shift", "shopt", "source", "times", "trap", "typeset", "ulimit", "umask",
+    "unalias", "unset",
+];
+
+fn changes_its_shell(text: &str) -> bool {
+    let first = text.split_whitespace().next().unwrap_or_default();
+    // However it is quoted, it is the same word.
+    let first: String = first.chars().filter(|c| !matches!(c, '"' | '\'' | '\\')).collect();
+    SHELL_STATE.contains(&first.as_str()) || first.split_once('=').is_some_and(|(name, _)| is_env_name(name))
 }
 
 fn entered(dir: &RepoPath, to: &[u8]) -> Option<RepoPath> {
@@ -125,6 +141,38 @@ mod tests {
         let chain = parts.iter().map(link).collect();
         let unsupported = Unsupported { chain, offset: 0, reason: UnsupportedReason::Operator, text: "&&".to_owned() };
         bare_plan(&[Command::Unsupported { text: parts.join(" && "), unsupported }]).steps.remove(0)
+    }
+
+    #[test]
+    fn parts_that_stay_unsupported() {
+        let other = |text: &str| Link::Other {
+            text: text.to_owned(),
+            unsupported: Box::new(Unsupported {
+                chain: Vec::new(),
+                offset: 0,
+                reason: UnsupportedReason::Operator,
+                text: String::new(),
+            }),
+        };
+        for (text, splits) in [
+            ("a | b", true),
+            ("! a", true),
+            ("echo $X > f", true),
+            ("source .env", false),
+            ("cd $X", false),
+            ("'cd' ~", false),
+            ("\\cd", false),
+            ("X=$(pwd)", false),
+            ("export CI=1", false),
+        ] {
+            let mut step = chained(&["x", "y"]);
+            step.unsupported.as_mut().unwrap().chain.insert(0, other(text));
+            let got = parts(&step);
+            assert_eq!(got.is_some(), splits, "{text}");
+            let Some(got) = got else { continue };
+            assert_eq!((got.len(), got[0].command.as_str(), got[0].argv.as_ref()), (3, text, None));
+            assert!(got[0].unsupported.is_some() && got[1].unsupported.is_none());
+        }
     }
 
     #[test]
