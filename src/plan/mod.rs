@@ -12,6 +12,7 @@ pub mod kdl;
 pub mod order;
 pub mod overlap;
 pub mod request;
+pub mod scope;
 pub mod select;
 mod step;
 pub mod tier;
@@ -77,7 +78,7 @@ pub struct ContractRef {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Note {
-    /// A stable kebab-case name: `contract-changed`, `mode-off`, `trigger-lowered`, `no-contract`.
+    /// A stable kebab-case name: `contract-changed`, `mode-off`, `trigger-lowered`, `no-contract`, `outside-scope`.
     pub kind: String,
     /// One line for people.
     pub message: String,

@@ -26,7 +26,7 @@ fn situation() -> impl Strategy<Value = (Plan, Vec<Failure>, Facts)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1024))]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(1024) })]
 
     #[test]
     fn every_repair_keeps_the_laws((plan, failures, facts) in situation()) {
