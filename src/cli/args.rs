@@ -62,6 +62,8 @@ pub enum Format {
     Json,
     /// `plan`: RFC 8785, the bytes that the digest covers.
     Canonical,
+    /// `plan`: for people who review one.
+    Kdl,
     /// `explain`: a graph for Graphviz.
     Dot,
     /// `explain`: a graph for Mermaid.

@@ -5,6 +5,7 @@ pub mod command;
 pub mod error;
 pub mod progress;
 pub mod render;
+pub mod session;
 pub mod terminal;
 
 use crate::run::verdict::Exit;

@@ -303,3 +303,183 @@ impl Lowering<'_> {
         node.values().filter_map(|a| self.values.sel(a)).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::command::{Command, Piece};
+    use crate::base::source::Source;
+    use crate::base::word::Word;
+    use crate::check::request::{Assertion, FileType};
+    use crate::contract::draft::SelKind;
+    use crate::lang::GRAMMAR;
+
+    fn lower_text(text: &str) -> (Draft, Vec<(String, String)>) {
+        let mut sources = Sources::default();
+        let id = sources.add(Source::new("contracts/verify.vplan", text));
+        let mut sink = Diagnostics::default();
+        let draft = lower(&sources, id, &mut sink);
+        let source = sources.get(id).unwrap();
+        let show = |d: crate::base::diagnostic::Diagnostic| {
+            (d.code.0.replace("vplan::lang::", ""), source.slice(d.labels[0].place.span).to_owned())
+        };
+        (draft, sink.sorted().into_iter().map(show).collect())
+    }
+
+    #[test]
+    fn the_examples_of_the_grammar_are_contracts() {
+        let mut count = 0;
+        for block in GRAMMAR.split("```vplan\n").skip(1) {
+            let example = block.split("```").next().unwrap();
+            let head = if example.starts_with("vplan 1\n") { "" } else { "vplan 1\n" };
+            let (_, messages) = lower_text(&format!("{head}{example}"));
+            assert_eq!(messages, [], "{example}");
+            count += 1;
+        }
+        assert!(count >= 5, "the examples were not found");
+    }
+
+    #[test]
+    fn the_grammar_names_every_statement() {
+        let (manual, grammar) = GRAMMAR.split_once("\n## Grammar\n").unwrap();
+        for statement in crate::lang::statement::STATEMENTS {
+            let known = format!("'{}'", statement.word);
+            let absent = matches!(statement.keyword, Keyword::Import | Keyword::Expect);
+            assert!(absent || grammar.contains(&known), "{} is not in the grammar", statement.word);
+            assert!(manual.contains(statement.word), "{} is not in the manual", statement.word);
+        }
+    }
+
+    #[test]
+    fn a_whole_contract() {
+        let text = r#"vplan 1
+contract "storefront"
+paths api = "apps/api/**" !prose "!**/*.md"
+defaults {
+  timeout 5m
+}
+check lint: CI=1 pnpm run lint {changed}
+byRole tester reviewer {
+  tier 1 {
+    check unit {
+      test pnpm run test
+      report junit "reports/unit.xml"
+      exit 0 3
+      env A='x y'
+    }
+  }
+  whenChangedAny api {
+    use lint
+  }
+}
+check bundle {
+  file "dist/app.js" {
+    exists
+    size 1B..2MiB
+    size ..1KB
+    type dir
+  }
+  needs lint
+}
+risk auth tier 1 "**/auth/**"
+sequence lint, unit -> *
+role docser {
+  only docs-safe
+  max-checks 3
+}
+limits {
+  budget 10m
+}
+"#;
+        let (draft, messages) = lower_text(text);
+        assert_eq!(messages, []);
+        assert_eq!(draft.path, "contracts/verify.vplan");
+        assert!(draft.digest.is_some());
+        assert_eq!(draft.names[0].value, "storefront");
+        let items = &draft.paths[0].items;
+        assert_eq!(items[0].what.value, SelKind::Glob("apps/api/**".to_owned()));
+        assert_eq!(items[0].inner.map(|i| &text[i..i + 4]), Some("apps"));
+        assert_eq!((items[1].not, &items[1].what.value), (true, &SelKind::Name("prose".to_owned())));
+        assert_eq!(items[2].inner.map(|i| &text[i..i + 2]), Some("**"));
+        assert_eq!(draft.defaults[0].value, Setting::Timeout(300_000));
+        assert_eq!(draft.conditions.len(), 2);
+        let [
+            Entry::Check(lint),
+            Entry::Check(unit),
+            Entry::Use { names, conditions, tier_block, .. },
+            Entry::Check(bundle),
+        ] = draft.entries.as_slice()
+        else {
+            panic!("{:?}", draft.entries)
+        };
+        let Verb::Command(Kind::Run, Command::Argv { env, pieces }) = &lint.verbs[0].value else { panic!("{lint:?}") };
+        assert_eq!(env.get("CI"), Some(&Word::from("1")));
+        assert_eq!(pieces.last(), Some(&Piece::Changed));
+        assert_eq!((unit.conditions.as_slice(), unit.tier_block.as_ref().map(|t| t.value)), (&[0][..], Some(1)));
+        assert_eq!(unit.settings.len(), 3);
+        assert_eq!(unit.settings[2].value, Setting::Env("A".to_owned(), Word::from("x y")));
+        assert_eq!((names[0].value.as_str(), conditions.as_slice(), tier_block), ("lint", &[0, 1][..], &None));
+        let Verb::File { path, assertions } = &bundle.verbs[0].value else { panic!("{bundle:?}") };
+        assert_eq!(path.value, "dist/app.js");
+        let assertions: Vec<&Assertion> = assertions.iter().map(|a| &a.value).collect();
+        assert_eq!(
+            assertions,
+            [
+                &Assertion::Exists,
+                &Assertion::Size { max: Some(2 << 20), min: Some(1) },
+                &Assertion::Size { max: Some(1000), min: None },
+                &Assertion::Type(FileType::Dir),
+            ]
+        );
+        assert_eq!(draft.risks[0].tier.value, 1);
+        let groups: Vec<&Group> = draft.sequences[0].groups.iter().map(|g| &g.value).collect();
+        assert!(matches!(groups.as_slice(), [Group::Names(names), Group::Rest] if names.len() == 2));
+        assert_eq!(draft.roles[0].max_checks[0].value, 3);
+        assert_eq!(draft.limits[0].value, Limit::Budget(600_000));
+    }
+
+    #[test]
+    fn wrong_values() {
+        for (line, code, at) in [
+            ("timeout 5", "bad_duration", "5"),
+            ("timeout 0s", "bad_duration", "0s"),
+            ("timeout 5d", "bad_duration", "5d"),
+            ("retries -1", "bad_number", "-1"),
+            ("retries 1.5", "bad_number", "1.5"),
+            ("exit 256", "bad_number", "256"),
+            ("tier 3", "bad_number", "3"),
+            ("severity fatal", "unknown_word", "fatal"),
+            ("format junitt", "unknown_word", "junitt"),
+            ("report html \"a\"", "unknown_word", "html"),
+            ("report junit \"!a\"", "excluding_glob", "\"!a\""),
+            ("produces \"!a\"", "excluding_glob", "\"!a\""),
+            ("pass-env A* *", "bad_variable", "*"),
+            ("pass-env A-B", "bad_variable", "A-B"),
+            ("max-errors 9007199254740992", "bad_number", "9007199254740992"),
+            ("file \"x\" {\n size 10B\n}", "bad_size", "10B"),
+            ("file \"x\" {\n size ..\n}", "bad_size", ".."),
+            ("file \"x\" {\n size 2KiB..1KiB\n}", "bad_size", "2KiB..1KiB"),
+            ("file \"x\" {\n size 1..10B\n}", "bad_size", "1..10B"),
+            ("file \"x\" {\n type png\n}", "unknown_word", "png"),
+        ] {
+            let (_, messages) = lower_text(&format!("vplan 1\ncheck a {{\n  {line}\n}}\n"));
+            assert_eq!(messages, [(code.to_owned(), at.to_owned())], "{line}");
+        }
+        let (_, messages) = lower_text("vplan 1\ngate {\n  on-exhausted retry\n  confirmations 0\n}\ntier 9 {\n}\n");
+        let codes: Vec<&str> = messages.iter().map(|m| m.0.as_str()).collect();
+        assert_eq!(codes, ["unknown_word", "bad_number", "bad_number"]);
+    }
+
+    #[test]
+    fn what_is_broken_is_not_reported_twice() {
+        // A check whose verb could not be read has one all the same, and its name is known.
+        let (draft, messages) = lower_text("vplan 1\ncheck a {\n  frobnicate the thing\n}\ncheck b: x | y\n");
+        assert_eq!(messages.len(), 2);
+        for entry in &draft.entries {
+            let Entry::Check(check) = entry else { panic!("{entry:?}") };
+            assert!(check.name.is_some());
+            assert_eq!(check.verbs.len(), 1);
+        }
+        assert!(draft.digest.is_none());
+    }
+}

@@ -68,10 +68,9 @@ fn write_nodes(nodes: &[Node<'_>], depth: usize, out: &mut String) {
         }
         if let Some(body) = &node.body {
             out.push_str(" {\n");
-            if is_sorted_block(body.context) && !body.nodes.is_sorted_by_key(|n| n.statement.keyword)
-                || body.nodes.windows(2).any(|w| matches!(w, [a, b] if a.statement.keyword == b.statement.keyword))
-                    && is_sorted_block(body.context)
-            {
+            // Most blocks are in order already, and without repetitions.
+            let in_order = |w: &[Node<'_>]| matches!(w, [a, b] if a.statement.keyword < b.statement.keyword);
+            if is_sorted_block(body.context) && !body.nodes.windows(2).all(in_order) {
                 let mut sorted: Vec<&Node<'_>> = body.nodes.iter().collect();
                 sorted.sort_by_cached_key(|n| sort_key(n));
                 sorted.into_iter().for_each(|n| write_nodes(std::slice::from_ref(n), depth + 1, out));

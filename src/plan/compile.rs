@@ -92,7 +92,7 @@ pub fn compile(contract: Option<&Contract>, request: &Request, facts: &Facts) ->
                 members.push(input.member(check, chosen)?);
             }
             Fate::Out(out) => omitted.push(*out),
-            Fate::Merged(_) => {}
+            Fate::Merged => {}
         }
     }
     for (_, outcome) in inferred {
@@ -121,8 +121,8 @@ struct Input<'a> {
 enum Fate {
     In(Chosen),
     Out(Box<Omitted>),
-    /// It is the same work as this earlier check.
-    Merged(usize),
+    /// It is the same work as an earlier check.
+    Merged,
 }
 
 /// A contract's check that is part of the plan.
@@ -426,7 +426,7 @@ impl<'a> Input<'a> {
             if target == index {
                 continue;
             }
-            let old = fates.get_mut(index).map(|fate| std::mem::replace(fate, Fate::Merged(target)));
+            let old = fates.get_mut(index).map(|fate| std::mem::replace(fate, Fate::Merged));
             if let (Some(Fate::In(from)), Some(Fate::In(into))) = (old, fates.get_mut(target)) {
                 into.tier = into.tier.min(from.tier);
                 add_reasons(&mut into.reasons, from.reasons);

@@ -8,6 +8,7 @@ pub mod document;
 pub mod error;
 pub mod explain;
 pub mod facts;
+pub mod kdl;
 pub mod order;
 pub mod overlap;
 pub mod request;
@@ -340,6 +341,18 @@ pub struct Rewrite {
     pub reason: String,
     /// The rule's name.
     pub recovery_rule: String,
+}
+
+/// Why a rule may not be applied.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Refusal {
+    /// One line for people.
+    pub reason: String,
+    /// The rule's name.
+    pub recovery_rule: String,
+    /// The step that it would have touched.
+    pub step: String,
 }
 
 /// How much of what was asked is verified.

@@ -9,7 +9,7 @@ pub mod rules;
 
 use crate::check::evidence::Evidence;
 use crate::plan::facts::{Facts, Question};
-use crate::plan::{Plan, Rewrite};
+use crate::plan::{Plan, Refusal, Rewrite};
 use rules::Case;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -105,18 +105,6 @@ pub enum Recovery {
     Refused(Vec<Refusal>),
     /// No rule has anything to say about these failures.
     NotApplicable,
-}
-
-/// Why a rule may not be applied.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Refusal {
-    /// One line for people.
-    pub reason: String,
-    /// The rule's name.
-    pub recovery_rule: String,
-    /// The step that it would have touched.
-    pub step: String,
 }
 
 /// Which facts classifying this step's failure, or repairing it, depends on. Gather them before [`classify`] and [`recover`].

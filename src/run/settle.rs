@@ -69,14 +69,20 @@ fn never(state: &RunState, index: usize, step: &Step, track: &Track, before: &[S
             }
         }
     }
-    let cancelled = if step.always { state.urgent.is_some() } else { state.cancel.is_some() };
-    if cancelled {
-        return not_run(Cause::Cancelled, "the run was interrupted".to_owned());
+    // Whatever came first ended its prospects.
+    let budget = Some(state.deadline(step)).filter(|at| *at < u64::MAX);
+    let storage = state.storage.as_ref().map(|(at, message)| (*at, message));
+    let cancelled = state.cancelled_at(step);
+    let first = [budget, cancelled, storage.map(|(at, _)| at)].into_iter().flatten().min();
+    if budget.is_some() && budget == first {
+        return not_run(Cause::Budget, "the budget was used up".to_owned());
     }
-    if let Some((_, message)) = &state.storage {
-        return not_run(Cause::Storage, format!("the record could not be written: {}", visible(message.as_bytes())));
+    match storage {
+        Some((at, message)) if cancelled.is_none_or(|c| at < c) => {
+            not_run(Cause::Storage, format!("the record could not be written: {}", visible(message.as_bytes())))
+        }
+        _ => not_run(Cause::Cancelled, "the run was interrupted".to_owned()),
     }
-    not_run(Cause::Budget, "the budget was used up".to_owned())
 }
 
 /// How the run ended, beside its steps.
@@ -93,6 +99,7 @@ pub(super) fn ending(state: &RunState, now: u64) -> Ending {
         budget_used: ends_with(Cause::Budget),
         cancelled: cancelled.map(|(_, signal)| signal),
         duration_ms: now,
-        storage: storage.map(|(_, message)| message.clone()),
+        // An interrupt says more: what a full disk would have kept from running, it has cancelled.
+        storage: storage.filter(|_| cancelled.is_none()).map(|(_, message)| message.clone()),
     }
 }

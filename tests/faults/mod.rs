@@ -1,1 +1,5 @@
 //! What must be withstood.
+
+mod escape;
+mod harness;
+mod git;

@@ -1,5 +1,6 @@
 //! How is a file read without being led astray? Regular files only, bounded, never waiting for a writer.
 
+pub mod asserted;
 pub mod beneath;
 pub mod fingerprint;
 
@@ -26,6 +27,14 @@ pub fn open_plain(path: &Path) -> io::Result<File> {
     } else {
         Err(io::Error::new(io::ErrorKind::InvalidInput, "no regular file"))
     }
+}
+
+/// Begins a file anew, for what the caller asked to be written.
+///
+/// # Errors
+/// What the system reports.
+pub fn create(path: &Path) -> io::Result<File> {
+    File::create(path)
 }
 
 /// Reads a regular file that is no symlink, at most `cap` bytes.

@@ -42,13 +42,9 @@ impl Live {
         self.0.lock().map(|t| t.clone()).unwrap_or_default()
     }
 
-    pub(super) fn clear(&self) {
-        self.push(&[], true);
-    }
-
-    fn push(&self, bytes: &[u8], clear: bool) {
+    fn push(&self, bytes: &[u8]) {
         let Ok(mut tail) = self.0.lock() else { return };
-        if clear || bytes.len() >= LIVE {
+        if bytes.len() >= LIVE {
             tail.clear();
         }
         tail.extend(last(bytes, LIVE));
@@ -99,7 +95,7 @@ impl<'a> Capture<'a> {
         kept.ends.push(bytes);
         self.log.push(stream, bytes);
         if let Some(live) = self.live {
-            live.push(bytes, false);
+            live.push(bytes);
         }
     }
 

@@ -241,7 +241,7 @@ pub(super) fn refusal(code: impl Into<String>, message: String) -> SpawnError {
 }
 
 /// The system's words for an error, in the form of our messages: lower case, without the number.
-pub(super) fn say(error: &io::Error) -> String {
+pub(in crate::effect) fn say(error: &io::Error) -> String {
     let text = error.to_string();
     let text = text.split(" (os error").next().unwrap_or(&text);
     let mut chars = text.chars();

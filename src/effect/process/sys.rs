@@ -116,9 +116,13 @@ pub(super) fn close_others(keep: &[BorrowedFd<'_>]) {
     let numbers: Vec<i32> = listing.filter_map(|e| e.ok()?.file_name().to_str()?.parse().ok()).collect();
     for number in numbers {
         if number > 2 && keep.iter().all(|k| k.as_raw_fd() != number) {
-            // SAFETY: called once, first thing in a new process, when nothing but `keep` owns a descriptor; a number that
-            // is no longer open (the listing's own) is refused by the call.
-            unsafe { rustix::io::close(number) };
+            // SAFETY: called once, first thing in a new process, when nothing but `keep` owns a descriptor. The number may be
+            // no longer open (the listing's own), which is asked first.
+            unsafe {
+                if rustix::io::fcntl_getfd(BorrowedFd::borrow_raw(number)).is_ok() {
+                    rustix::io::close(number);
+                }
+            }
         }
     }
 }

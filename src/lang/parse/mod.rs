@@ -6,16 +6,17 @@
 mod argument;
 mod command;
 mod line;
+mod resolve;
+mod rest;
+mod screen;
 mod token;
 
 use super::ast::{Ast, Body, Node, Trivia};
-use super::error::{self, shown};
-use super::statement::{self, Context, Keyword, STATEMENTS, Statement};
-use super::suggest::nearest;
+use super::error;
+use super::statement::{Context, Keyword, STATEMENTS, Statement};
 use crate::base::diagnostic::{Diagnostic, Diagnostics};
 use crate::base::source::Source;
 use crate::base::span::{Place, SourceId, Span};
-use crate::base::word::is_bidi_control;
 use line::Line;
 
 /// How much a file may hold (language.md section 2). A contract cannot raise its own.
@@ -104,9 +105,6 @@ struct Frame<'a> {
     broken: bool,
 }
 
-/// Suggestions are costly, and nobody reads more of them.
-const GUESSES: u32 = 200;
-
 impl<'a> Parser<'a> {
     fn report(&mut self, diagnostic: Diagnostic) {
         self.out.push(diagnostic);
@@ -162,81 +160,6 @@ impl<'a> Parser<'a> {
         }
         self.header();
         self.bidi_controls();
-    }
-
-    /// Lines over the cap, and lines with a CR that no LF follows.
-    fn bad_lines(&mut self) -> Vec<Span> {
-        let mut bad = Vec::new();
-        let mut start = 0;
-        let any_cr = self.text.contains('\r');
-        for text in self.text.split('\n') {
-            let span = Span::new(start, start + text.len());
-            start = span.end + 1;
-            if span.len() > self.caps.line_bytes {
-                let message =
-                    format!("a line has {} bytes, more than the {} allowed", span.len(), self.caps.line_bytes);
-                let place = self.place(Span::new(span.start, span.start));
-                self.report(Diagnostic::error(error::LINE_TOO_LONG, message).label(place, "it was not read"));
-                bad.push(span);
-            } else if let Some(cr) = any_cr.then(|| text.find('\r')).flatten() {
-                let place = self.place(Span::new(span.start + cr, span.start + cr + 1));
-                self.report(
-                    Diagnostic::error(error::LONE_CARRIAGE_RETURN, "a carriage return without a line feed")
-                        .label(place, "a line ends with LF or CR LF")
-                        .help(r#"save the file with one kind of line ends; in a string, write `\r`"#),
-                );
-                bad.push(span);
-            }
-        }
-        bad
-    }
-
-    fn bidi_controls(&mut self) {
-        if self.text.is_ascii() {
-            return;
-        }
-        let comments = std::mem::take(&mut self.comments);
-        let mut comments = comments.into_iter().peekable();
-        let mut at = 0;
-        for text in self.text.split('\n') {
-            let from = at;
-            at += text.len() + 1;
-            // One message a line is enough.
-            let Some((start, c)) = text.char_indices().find(|(_, c)| is_bidi_control(*c)) else { continue };
-            let start = from + start;
-            while comments.next_if(|s| s.end <= start).is_some() {}
-            let commented = comments.peek().is_some_and(|s| s.start <= start);
-            let escape = c.escape_unicode();
-            let message = format!("an invisible character, {escape}, changes the direction of the text");
-            let place = self.place(Span::new(start, start + c.len_utf8()));
-            self.report(if commented {
-                Diagnostic::warning(error::BIDI_CONTROL_IN_COMMENT, message).label(place, "in a comment")
-            } else {
-                Diagnostic::error(error::BIDI_CONTROL, message)
-                    .label(place, "what is shown is not what is read")
-                    .help(format!("leave it out; in a string in `\"`, write `{escape}`"))
-            });
-        }
-    }
-
-    fn header(&mut self) {
-        let first = self.nodes.first();
-        if first.is_some_and(|n| n.statement.keyword == Keyword::Vplan) {
-            return;
-        }
-        let any = self.nodes.iter().any(|n| n.statement.keyword == Keyword::Vplan);
-        let span = first.map_or(Span::new(0, 0), |n| n.keyword);
-        if !any {
-            let place = self.place(span);
-            self.report(
-                Diagnostic::error(
-                    error::MISSING_HEADER,
-                    "the file does not say which version of the language it is in",
-                )
-                .label(place, "`vplan 1` is expected before anything else")
-                .help("begin the file with the line `vplan 1`"),
-            );
-        }
     }
 
     fn line(&mut self, line: &Line) {
@@ -295,89 +218,6 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Which statement a word begins here; `true` beside it when it must not stand here. Reports what is wrong.
-    fn resolve(&mut self, word: &str, rest: &str, span: Span, line: &Line) -> Option<(&'static Statement, bool)> {
-        let context = self.context();
-        if let Some(found) = statement::find(word, context) {
-            return Some((found, false));
-        }
-        if let Some((keep, found)) = self.dedented(word, line.indent) {
-            while self.frames.len() > keep {
-                if let Some(frame) = self.frames.last().filter(|f| !f.doubtful) {
-                    self.unclosed(frame.open);
-                }
-                self.pop(Span::new(line.content.start, line.content.start), None);
-            }
-            return Some((found, false));
-        }
-        if context == Context::Unknown {
-            return None;
-        }
-        let place = self.place(span);
-        if let Some(other) = STATEMENTS.iter().find(|s| s.word == word) {
-            let contexts: Vec<&str> =
-                STATEMENTS.iter().filter(|s| s.word == word).flat_map(|s| s.contexts).map(|c| c.name()).collect();
-            let mut help = format!("it stands {}", contexts.join(", or "));
-            if other.keyword == Keyword::Use {
-                help.push_str("; at the top level a check applies anyway");
-            } else if context != Context::Check && other.contexts == [Context::Check] {
-                help.push_str(": `check NAME {` … `}`");
-            }
-            self.report(
-                Diagnostic::error(error::MISPLACED_STATEMENT, format!("`{word}` does not stand {}", context.name()))
-                    .label(place, "not here")
-                    .help(help),
-            );
-            return Some((other, true));
-        }
-        let mut diagnostic = Diagnostic::error(error::UNKNOWN_STATEMENT, format!("unknown statement {}", shown(word)))
-            .label(place, "begins no statement");
-        self.guesses += 1;
-        let mut guess = None;
-        if self.guesses <= GUESSES {
-            guess = nearest(word, statement::allowed(context).map(|s| s.word))
-                .and_then(|w| statement::find(w, context))
-                .map(|s| (s, false));
-            guess = guess.or_else(|| {
-                let near = nearest(word, STATEMENTS.iter().map(|s| s.word))?;
-                STATEMENTS.iter().find(|s| s.word == near).map(|s| (s, true))
-            });
-        }
-        if rest.starts_with(':') && statement::find("check", context).is_some() {
-            guess = None;
-            diagnostic = diagnostic.help(format!("a check is written `check {word}:{}`", rest.trim_start_matches(':')));
-        } else if let Some((found, elsewhere)) = guess {
-            let stands = found.contexts.first().map_or("", |c| c.name());
-            let hint = if elsewhere { format!(", which stands {stands}") } else { String::new() };
-            diagnostic = diagnostic.help(format!("did you mean `{}`{hint}?", found.word));
-        } else if self.guesses <= GUESSES {
-            let words: Vec<&str> = statement::allowed(context).map(|s| s.word).collect();
-            diagnostic = diagnostic.help(format!("{} stand: {}", context.name(), words.join(" ")));
-        }
-        self.report(diagnostic);
-        if guess.is_none() {
-            self.break_frame();
-        }
-        guess
-    }
-
-    /// Whether the `}` before this line was forgotten: the statement does not belong into the block, stands no deeper than
-    /// the line that opened it, and belongs into what surrounds it. How many blocks stay open, and the statement.
-    fn dedented(&self, word: &str, indent: usize) -> Option<(usize, &'static Statement)> {
-        let mut keep = self.frames.len();
-        for frame in self.frames.iter().rev() {
-            if indent > frame.indent {
-                return None;
-            }
-            keep -= 1;
-            let context = keep.checked_sub(1).and_then(|i| self.frames.get(i)).map_or(Context::Top, |f| f.context);
-            if let Some(found) = statement::find(word, context) {
-                return Some((keep, found));
-            }
-        }
-        None
-    }
-
     fn statement(&mut self, statement: &'static Statement, keyword: Span, rest: &'a str, line: &Line, misplaced: bool) {
         let reported = self.out.len();
         let parts = self.arguments(statement, keyword, rest, keyword.end);
@@ -396,7 +236,9 @@ impl<'a> Parser<'a> {
             span: keyword.to(last),
             broken: parts.broken || misplaced,
         };
-        self.remarks(&node);
+        if !misplaced {
+            self.remarks(&node);
+        }
         match parts.open {
             Some(open) => {
                 let context = statement.body.unwrap_or(match statement.keyword {
@@ -406,59 +248,6 @@ impl<'a> Parser<'a> {
                 self.push(node, context, open, line.indent, parts.doubtful || misplaced && statement.body.is_none());
             }
             None => self.add(node),
-        }
-    }
-
-    /// What a statement says about the file as a whole.
-    fn remarks(&mut self, node: &Node<'a>) {
-        let place = self.place(node.keyword);
-        match node.statement.keyword {
-            Keyword::Vplan if node.broken => {}
-            Keyword::Vplan => {
-                if !self.nodes.is_empty() || !self.frames.is_empty() {
-                    let mut diagnostic = Diagnostic::error(
-                        error::MISPLACED_HEADER,
-                        "the version of the language stands before anything else, and once",
-                    )
-                    .label(place, "not here");
-                    if let Some(first) = self.nodes.first() {
-                        diagnostic = diagnostic.label(self.place(first.keyword), "the file begins here");
-                    }
-                    self.report(diagnostic.help("make `vplan 1` the first line of the file"));
-                }
-                let Some(arg) = node.args.first() else { return };
-                let found = self.slice(arg.span);
-                if !VERSIONS.contains(&found) {
-                    self.report(
-                        Diagnostic::error(error::UNKNOWN_VERSION, format!("unknown version {}", shown(found)))
-                            .label(self.place(arg.span), "of the language")
-                            .help(format!("this program knows version {}", VERSIONS.join(", "))),
-                    );
-                    // Another version has other statements: whatever else would be said might be wrong.
-                    self.stopped = found.bytes().all(|b| b.is_ascii_digit());
-                }
-            }
-            Keyword::Import => self.report(
-                Diagnostic::error(error::IMPORT_UNSUPPORTED, "`import` is not supported yet")
-                    .label(place, "this version of vplan resolves no imports")
-                    .help("write the imported statements into this file"),
-            ),
-            Keyword::Expect => self.report(
-                Diagnostic::error(error::EXPECT_UNSUPPORTED, "`expect` is not supported yet")
-                    .label(place, "this version of vplan knows no tests of contracts")
-                    .help("leave the block out"),
-            ),
-            Keyword::TierBlock => {
-                let outer = self.frames.iter().find(|f| f.node.statement.keyword == Keyword::TierBlock);
-                if let Some(outer) = outer {
-                    let diagnostic = Diagnostic::error(error::NESTED_TIER, "a `tier` block inside another")
-                        .label(place, "this one")
-                        .label(self.place(outer.node.keyword), "inside this one")
-                        .help("a check has one tier: close the outer block first");
-                    self.report(diagnostic);
-                }
-            }
-            _ => {}
         }
     }
 
@@ -551,5 +340,225 @@ impl<'a> Parser<'a> {
                 .label(place, "opened here")
                 .help("close it with `}` on a line of its own"),
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::diagnostic::Severity;
+
+    /// The codes of all messages about a text, without their prefix, each with the text it points at.
+    fn faults(text: &str, caps: &Caps) -> Vec<(String, String)> {
+        let source = Source::new("verify.vplan", text);
+        let (_, diagnostics) = parse(&source, SourceId(0), caps);
+        let show = |d: &Diagnostic| {
+            let code = d.code.0.strip_prefix("vplan::lang::").unwrap().to_owned();
+            (code, source.slice(d.labels[0].place.span).to_owned())
+        };
+        diagnostics.sorted().iter().map(show).collect()
+    }
+
+    fn check(cases: &[(&str, &[(&str, &str)])], head: &str, foot: &str) {
+        for (text, want) in cases {
+            let want: Vec<(String, String)> = want.iter().map(|(c, t)| ((*c).to_owned(), (*t).to_owned())).collect();
+            assert_eq!(faults(&format!("{head}{text}{foot}"), &Caps::default()), want, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn headers() {
+        check(
+            &[
+                ("vplan 1\n", &[]),
+                ("# a comment\n\n  vplan 1", &[]),
+                ("\u{feff}vplan 1\r\n", &[]),
+                ("", &[("missing_header", "")]),
+                ("check a: b\n", &[("missing_header", "check")]),
+                ("vplan\n", &[("missing_argument", "vplan")]),
+                ("vplan 1 2\n", &[("unexpected_argument", "2")]),
+                ("vplan one\nfoo\n", &[("unknown_version", "one"), ("unknown_statement", "foo")]),
+                ("vplan 2\nfoo\n", &[("unknown_version", "2")]),
+                ("vplan \"1\"\n", &[("unexpected_argument", "\"1\"")]),
+                ("contract \"a\"\nvplan 1\n", &[("misplaced_header", "vplan")]),
+                ("vplan 1\nvplan 1\n", &[("misplaced_header", "vplan")]),
+            ],
+            "",
+            "",
+        );
+    }
+
+    #[test]
+    fn lines_and_characters() {
+        check(
+            &[
+                ("check a: b \\\n c\n", &[]),
+                ("check a: b \\ \n", &[("bad_continuation", "\\ ")]),
+                ("check a: b \\", &[("bad_continuation", "\\")]),
+                ("check a: b\rcheck c: d\n", &[("lone_carriage_return", "\r")]),
+                ("# a\rb\n", &[("lone_carriage_return", "\r")]),
+                ("contract \"a\u{202e}b\"\n", &[("bidi_control", "\u{202e}")]),
+                ("check a: shell\u{200f}\n", &[("bidi_control", "\u{200f}")]),
+                ("check a: b # \u{202e}\u{202c}\n", &[("bidi_control_in_comment", "\u{202e}")]),
+                ("\"a\"\n", &[("unknown_statement", "\"a\"")]),
+                ("= b\n", &[("unknown_statement", "= b")]),
+                ("contract \"a\n", &[("unclosed_string", "\"a")]),
+                ("contract 'a\n", &[("unclosed_string", "'a")]),
+                ("contract \"a\\qb\"\n", &[("bad_escape", "\\q")]),
+                ("contract \"\\u{d800}\"\n", &[("bad_escape", "\\u")]),
+                ("contract \"a\"\"b\"\n", &[("missing_blank", "\"b\""), ("unexpected_argument", "\"b\"")]),
+                ("contract\"a\"\n", &[("missing_blank", "contract\"")]),
+            ],
+            "vplan 1\n",
+            "",
+        );
+    }
+
+    #[test]
+    fn statements() {
+        check(
+            &[
+                ("contract a\n", &[("unexpected_argument", "a")]),
+                ("contract\n", &[("missing_argument", "contract")]),
+                ("paths a \"b\"\n", &[("missing_argument", "\"b\"")]),
+                ("paths = \"b\"\n", &[("unexpected_argument", "=")]),
+                ("paths a =\n", &[("missing_argument", "paths")]),
+                ("paths a = b/*.c \"d\"\n", &[("unquoted_glob", "b/*.c")]),
+                ("paths a = !\"b\"\n", &[("unquoted_glob", "!\"b\"")]),
+                ("paths a = ! b\n", &[("unexpected_argument", "!")]),
+                ("paths a/b = \"c\"\n", &[("bad_name", "a/b")]),
+                ("paths a = \"b\", \"c\"\n", &[("unexpected_argument", ",")]),
+                ("check\n", &[("missing_argument", "check")]),
+                ("check a\n", &[("missing_argument", "check")]),
+                ("check a b\n", &[("unexpected_argument", "b")]),
+                ("check a:\n", &[("command_empty", "")]),
+                ("check a:b\n", &[("check_colon", ":")]),
+                ("check a : b\n", &[("check_colon", ":")]),
+                ("check 1a: b\n", &[("bad_name", "1a")]),
+                ("check \"a\": b\n", &[("unexpected_argument", "\"a\"")]),
+                ("check a { run b }\n", &[("block_on_one_line", " run b }")]),
+                ("check a: {\n  run b\n  tags c\n}\ncheck c: d\n", &[("command_operator", "{")]),
+                ("check a {\n  run b\n} check c: d\n", &[("block_on_one_line", " check c: d")]),
+                ("check a {\n  run b {\n  }\n}\n", &[("command_operator", "{")]),
+                ("check a {\n  run b\n", &[("unclosed_block", "{")]),
+                ("check a {\n  run b\ncheck c: d\n", &[("unclosed_block", "{")]),
+                ("}\n", &[("unexpected_close", "}")]),
+                ("byRole tester\n", &[("missing_block", "byRole")]),
+                (
+                    "byrole tester {\n  chekc a: b\n}\n",
+                    &[("unknown_statement", "byrole"), ("unknown_statement", "chekc")],
+                ),
+                ("byRole \"tester\" {\n}\n", &[("unexpected_argument", "\"tester\"")]),
+                ("byRole {\n}\n", &[("missing_argument", "{")]),
+                (
+                    "xyzzy a {\n  foo {\n  }\n}\nplugh\n",
+                    &[("unknown_statement", "xyzzy"), ("unknown_statement", "plugh")],
+                ),
+                ("unit: pnpm test\n", &[("unknown_statement", "unit")]),
+                ("use a\n", &[("misplaced_statement", "use")]),
+                ("timeout 5s\n", &[("misplaced_statement", "timeout")]),
+                ("byRole a {\n  paths b = \"c\"\n}\n", &[("misplaced_statement", "paths")]),
+                ("check a {\n  run b\n  check c: d\n}\n", &[("misplaced_statement", "check")]),
+                ("tier 1 {\n  byRole a {\n    tier 2 {\n    }\n  }\n}\n", &[("nested_tier", "tier")]),
+                ("risk a 1 \"b\"\n", &[("missing_argument", "1")]),
+                ("risk a tier \"b\"\n", &[("unexpected_argument", "\"b\"")]),
+                ("sequence a\n", &[("missing_argument", "sequence")]),
+                ("sequence a b\n", &[("unexpected_argument", "b")]),
+                ("sequence a ->\n", &[("missing_argument", "sequence")]),
+                ("sequence -> a\n", &[("unexpected_argument", "->")]),
+                ("limits {\n  tags a\n}\n", &[("misplaced_statement", "tags")]),
+                ("limits 5 {\n}\n", &[("unexpected_argument", "5")]),
+                ("scope {\n  allow\n}\n", &[("missing_argument", "allow")]),
+                ("import \"a\" as b\n", &[("import_unsupported", "import")]),
+                ("expect \"a\" {\n  plan b\n  whatever {\n  }\n}\ncheck a: b\n", &[("expect_unsupported", "expect")]),
+                ("judge-with\n", &[("command_empty", "")]),
+            ],
+            "vplan 1\n",
+            "",
+        );
+    }
+
+    #[test]
+    fn settings_and_commands() {
+        check(
+            &[
+                ("setup now\n", &[("unexpected_argument", "now")]),
+                ("setup {\n}\n", &[("unexpected_block", "{")]),
+                ("timeot 5s\n", &[("unknown_statement", "timeot")]),
+                ("dir apps/web\n", &[("unexpected_argument", "apps/web")]),
+                ("env A\n", &[("unexpected_argument", "A")]),
+                ("env A=1 B=2\n", &[("unexpected_argument", "A=1 B=2")]),
+                ("env\n", &[("missing_argument", "env")]),
+                ("env A=$B\n", &[("command_expansion", "$B")]),
+                ("env A='$B' # c\n", &[]),
+                ("env A=x{changed}\n", &[("unexpected_argument", "A=x{changed}")]),
+                ("needs a/b c\n", &[]),
+                ("needs a//b\n", &[("bad_name", "a//b")]),
+                ("produces dist\n", &[("unquoted_glob", "dist")]),
+                ("report junit\n", &[("missing_argument", "report")]),
+                ("file \"x\"\n", &[("missing_block", "file")]),
+                ("file \"x\" {\n    exist\n  }\n", &[("unknown_statement", "exist")]),
+                ("shell\n", &[("command_empty", "shell")]),
+                ("shell a {changed}\n", &[("changed_in_shell", "a {changed}")]),
+                ("shell a | b # 'c {\n", &[]),
+                ("test -f x\n", &[("command_program", "-f")]),
+                ("run a && b && c\n", &[("command_operator", "&&")]),
+                ("run a | b > c\n", &[("command_operator", "|"), ("command_operator", ">")]),
+                ("run a \"$(b)\"\n", &[("command_expansion", "$(b)")]),
+                ("run cd x\n", &[("command_builtin", "cd")]),
+                ("run a 'b\n", &[("command_quote", "'")]),
+                ("run a $'\\q'\n", &[("command_quote", "\\q")]),
+                ("run A=1\n", &[("command_empty", "")]),
+                ("run a: b\n", &[("command_program", "a:")]),
+                ("run a x{changed}\n", &[("changed_in_word", "x{changed}")]),
+                ("run a *.c\n", &[("command_glob", "*.c")]),
+                ("run! a\n", &[("unknown_statement", "run!")]),
+            ],
+            "vplan 1\ncheck a {\n",
+            "}\n",
+        );
+    }
+
+    #[test]
+    fn caps() {
+        let nested = |n: usize| format!("vplan 1\n{}{}", "byRole a {\n".repeat(n), "}\n".repeat(n));
+        assert_eq!(faults(&nested(64), &Caps::default()), []);
+        assert_eq!(faults(&nested(65), &Caps::default()), [("nested_too_deep".to_owned(), "{".to_owned())]);
+        // No depth can overflow anything.
+        assert_eq!(faults(&nested(40_000), &Caps::default()).len(), 1);
+        let long = format!("vplan 1\ncheck {}: b\n", "n".repeat(129));
+        assert_eq!(faults(&long, &Caps::default())[0].0, "name_too_long");
+        let line = format!("vplan 1\ncheck a: {}\ncheck\n", "b".repeat(65_536));
+        let codes: Vec<String> = faults(&line, &Caps::default()).into_iter().map(|f| f.0).collect();
+        assert_eq!(codes, ["line_too_long", "missing_argument"]);
+        let file = format!("vplan 1\n{}", "#\n".repeat(1 << 19));
+        assert_eq!(faults(&file, &Caps::default()), [("file_too_large".to_owned(), String::new())]);
+        assert_eq!(faults(&file, &Caps { file_bytes: 1 << 21, ..Caps::default() }), []);
+    }
+
+    #[test]
+    fn every_error_of_a_file_and_each_only_once() {
+        let text = "vplan 1\ncheck a: b | c\nbyRole 7 {\n  check d: $e\n}\nfoo\ncheck f {\n  run g\n";
+        let codes: Vec<String> = faults(text, &Caps::default()).into_iter().map(|f| f.0).collect();
+        assert_eq!(codes, ["command_operator", "bad_name", "command_expansion", "unknown_statement", "unclosed_block"]);
+    }
+
+    #[test]
+    fn trivia_and_comments_are_kept() {
+        let text = "# a\n\n\nvplan 1 # b\n\ncheck c {\n  run d\n  # e\n} # f\n# g\n";
+        let source = Source::new("verify.vplan", text);
+        let (ast, diagnostics) = parse(&source, SourceId(0), &Caps::default());
+        assert!(diagnostics.iter().all(|d| d.severity == Severity::Warning));
+        let kept = |t: &Trivia| match t {
+            Trivia::Blank => "",
+            Trivia::Comment(span) => source.slice(*span),
+        };
+        let [header, check] = ast.nodes.as_slice() else { panic!("{ast:?}") };
+        assert_eq!(header.before.iter().map(kept).collect::<Vec<_>>(), ["# a", ""]);
+        assert_eq!(header.comment.map(|c| source.slice(c)), Some("# b"));
+        let body = check.body.as_ref().unwrap();
+        assert_eq!(body.end.iter().map(kept).collect::<Vec<_>>(), ["# e"]);
+        assert_eq!(body.comment.map(|c| source.slice(c)), Some("# f"));
+        assert_eq!(ast.end.iter().map(kept).collect::<Vec<_>>(), ["# g"]);
     }
 }
