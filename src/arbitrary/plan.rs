@@ -23,10 +23,21 @@ use std::sync::Arc;
 
 /// Paths that conditions and changes share: few, so that they meet.
 const PATHS: [&str; 12] = [
-    "src/a.rs", "src/b.rs", "src/gen/a.rs", "docs/a.md", "docs/b.md", "README.md", "Makefile", "package.json", "-x", "@y",
-    "src", "contracts/verify.vplan",
+    "src/a.rs",
+    "src/b.rs",
+    "src/gen/a.rs",
+    "docs/a.md",
+    "docs/b.md",
+    "README.md",
+    "Makefile",
+    "package.json",
+    "-x",
+    "@y",
+    "src",
+    "contracts/verify.vplan",
 ];
-const GLOBS: [&str; 9] = ["src/**", "docs/**", "**/*.md", "*", "**", "src/a.rs", "src/{a,b}.rs", "**/gen/**", "never/**"];
+const GLOBS: [&str; 9] =
+    ["src/**", "docs/**", "**/*.md", "*", "**", "src/a.rs", "src/{a,b}.rs", "**/gen/**", "never/**"];
 const ARTIFACTS: [&str; 5] = ["dist/**", "dist/app.js", "out/*.o", "**/*.o", "other/**"];
 const COMMANDS: [&str; 6] = ["true", "echo a", "echo b", "make test", "npm run lint", "./check.sh"];
 
@@ -128,8 +139,8 @@ fn items(list: Vec<(What, bool)>) -> Selection {
 pub fn condition() -> impl Strategy<Value = Condition> {
     let roles = prop::sample::subsequence(&BUILT_IN_ROLES[..], 1..3)
         .prop_map(|r| Test::Role(r.into_iter().map(str::to_owned).collect()));
-    let exists = prop::sample::subsequence(&PATHS[..4], 1..3)
-        .prop_map(|p| Test::Exists(p.into_iter().map(repo_path).collect()));
+    let exists =
+        prop::sample::subsequence(&PATHS[..4], 1..3).prop_map(|p| Test::Exists(p.into_iter().map(repo_path).collect()));
     let test = prop_oneof![
         2 => roles,
         4 => selection().prop_map(Test::ChangedAny),
@@ -206,78 +217,85 @@ pub fn contract() -> impl Strategy<Value = Contract> {
     let checks = prop::collection::vec((check(), placements, any::<u8>()), 1..9);
     let conditions = prop::collection::vec(condition(), 1..6);
     let edges = prop::collection::vec(any::<(prop::sample::Index, prop::sample::Index)>(), 0..5);
-    let sequences =
-        prop::collection::vec(prop::collection::vec(prop::collection::vec(any::<prop::sample::Index>(), 1..3), 2..4), 0..3);
+    let sequences = prop::collection::vec(
+        prop::collection::vec(prop::collection::vec(any::<prop::sample::Index>(), 1..3), 2..4),
+        0..3,
+    );
     let risks = prop::collection::vec((selection(), 0_u8..3), 0..3);
     let limits = (prop::option::of(1_u64..4), prop::option::of(1_u32..4), any::<bool>());
-    (checks, conditions, edges, sequences, risks, limits).prop_map(|(checks, conditions, edges, sequences, risks, limits)| {
-        let n = checks.len();
-        // An order that every constraint agrees with, and that is not the order of the file.
-        let mut rank: Vec<usize> = (0..n).collect();
-        // Without sequences a check may need one of a later tier.
-        let tiers_count = !sequences.is_empty();
-        rank.sort_by_key(|i| checks.get(*i).map(|(check, _, dice)| (if tiers_count { check.tier } else { 0 }, *dice)));
-        let position = |i: usize| rank.iter().position(|r| *r == i).unwrap_or(0);
-        let mut built: Vec<Check> = Vec::new();
-        for (i, (check, placements, _)) in checks.into_iter().enumerate() {
-            let placements = placements.into_iter().enumerate().map(|(p, picks)| {
-                let mut picked: Vec<usize> = picks.into_iter().map(|c| c.index(conditions.len())).collect();
-                picked.sort_unstable();
-                picked.dedup();
-                Placement { conditions: picked, line: 10 * i + p + 1, is_use: p > 0 }
+    (checks, conditions, edges, sequences, risks, limits).prop_map(
+        |(checks, conditions, edges, sequences, risks, limits)| {
+            let n = checks.len();
+            // An order that every constraint agrees with, and that is not the order of the file.
+            let mut rank: Vec<usize> = (0..n).collect();
+            // Without sequences a check may need one of a later tier.
+            let tiers_count = !sequences.is_empty();
+            rank.sort_by_key(|i| {
+                checks.get(*i).map(|(check, _, dice)| (if tiers_count { check.tier } else { 0 }, *dice))
             });
-            let id = if check.named { format!("check-{i}") } else { format!("anonymous-{i}") };
-            // Nothing can refer to an anonymous check.
-            let take = if check.named { 2 } else { 1 };
-            built.push(Check { id, line: 10 * i + 1, placements: placements.take(take).collect(), ..check });
-        }
-        let named: Vec<bool> = built.iter().map(|c| c.named).collect();
-        let is_named = |i: &usize| named.get(*i).copied().unwrap_or(false);
-        for (a, b) in edges {
-            let (a, b) = (a.index(n), b.index(n));
-            let (needed, needer) = if position(a) < position(b) { (a, b) } else { (b, a) };
-            if needed != needer
-                && is_named(&needed)
-                && let Some(check) = built.get_mut(needer).filter(|c| c.named && !c.needs.contains(&needed))
-            {
-                check.needs.push(needed);
+            let position = |i: usize| rank.iter().position(|r| *r == i).unwrap_or(0);
+            let mut built: Vec<Check> = Vec::new();
+            for (i, (check, placements, _)) in checks.into_iter().enumerate() {
+                let placements = placements.into_iter().enumerate().map(|(p, picks)| {
+                    let mut picked: Vec<usize> = picks.into_iter().map(|c| c.index(conditions.len())).collect();
+                    picked.sort_unstable();
+                    picked.dedup();
+                    Placement { conditions: picked, line: 10 * i + p + 1, is_use: p > 0 }
+                });
+                let id = if check.named { format!("check-{i}") } else { format!("anonymous-{i}") };
+                // Nothing can refer to an anonymous check.
+                let take = if check.named { 2 } else { 1 };
+                built.push(Check { id, line: 10 * i + 1, placements: placements.take(take).collect(), ..check });
             }
-        }
-        let sequence = |groups: Vec<Vec<prop::sample::Index>>| {
-            let mut members: Vec<usize> = groups.iter().flatten().map(|i| i.index(n)).filter(is_named).collect();
-            members.sort_by_key(|i| position(*i));
-            members.dedup();
-            let size = members.len().div_ceil(groups.len()).max(1);
-            Sequence { groups: members.chunks(size).map(<[usize]>::to_vec).collect(), line: 90 }
-        };
-        let risks = risks.into_iter().enumerate().map(|(i, (selection, tier))| Risk {
-            name: format!("risk-{i}"),
-            tier,
-            selection,
-            line: 80 + i,
-        });
-        let (max_checks, jobs, restricted) = limits;
-        let mut contract = Contract {
-            conditions,
-            risks: risks.collect(),
-            sequences: sequences.into_iter().map(sequence).collect(),
-            limits: Limits { budget_ms: None, max_checks, jobs },
-            ..plain_contract(built)
-        };
-        if restricted {
-            let role = Role { only: vec!["docs-safe".to_owned()], max_checks: Some(2), line: Some(70) };
-            contract.roles.insert("docser".to_owned(), role);
-        }
-        contract
-    })
+            let named: Vec<bool> = built.iter().map(|c| c.named).collect();
+            let is_named = |i: &usize| named.get(*i).copied().unwrap_or(false);
+            for (a, b) in edges {
+                let (a, b) = (a.index(n), b.index(n));
+                let (needed, needer) = if position(a) < position(b) { (a, b) } else { (b, a) };
+                if needed != needer
+                    && is_named(&needed)
+                    && let Some(check) = built.get_mut(needer).filter(|c| c.named && !c.needs.contains(&needed))
+                {
+                    check.needs.push(needed);
+                }
+            }
+            let sequence = |groups: Vec<Vec<prop::sample::Index>>| {
+                let mut members: Vec<usize> = groups.iter().flatten().map(|i| i.index(n)).filter(is_named).collect();
+                members.sort_by_key(|i| position(*i));
+                members.dedup();
+                let size = members.len().div_ceil(groups.len()).max(1);
+                Sequence { groups: members.chunks(size).map(<[usize]>::to_vec).collect(), line: 90 }
+            };
+            let risks = risks.into_iter().enumerate().map(|(i, (selection, tier))| Risk {
+                name: format!("risk-{i}"),
+                tier,
+                selection,
+                line: 80 + i,
+            });
+            let (max_checks, jobs, restricted) = limits;
+            let mut contract = Contract {
+                conditions,
+                risks: risks.collect(),
+                sequences: sequences.into_iter().map(sequence).collect(),
+                limits: Limits { budget_ms: None, max_checks, jobs },
+                ..plain_contract(built)
+            };
+            if restricted {
+                let role = Role { only: vec!["docs-safe".to_owned()], max_checks: Some(2), line: Some(70) };
+                contract.roles.insert("docser".to_owned(), role);
+            }
+            contract
+        },
+    )
 }
 
 /// Changed files: those that conditions speak of, and a few others.
 pub fn changes() -> impl Strategy<Value = ChangeSet> {
     let known = prop::sample::select(&PATHS[..]).prop_map(repo_path);
     let path = prop_oneof![6 => known, 1 => path()];
-    let status =
-        prop::sample::select(&[Status::Added, Status::Modified, Status::Modified, Status::Deleted, Status::TypeChanged][..]);
+    let status = prop::sample::select(
+        &[Status::Added, Status::Modified, Status::Modified, Status::Deleted, Status::TypeChanged][..],
+    );
     prop::collection::vec((path, status).prop_map(|(path, status)| ChangedFile { path, status }), 0..8)
         .prop_map(ChangeSet::new)
 }

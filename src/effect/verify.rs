@@ -122,7 +122,8 @@ pub fn verify(plan: Plan, run: Run<'_>, see: &mut dyn FnMut(Seen<'_>)) -> Result
         };
         let mut kept = BTreeMap::new();
         loop {
-            let (mut state, actions) = RunState::new(Arc::clone(&plan), std::mem::take(&mut kept), driver.clock().now());
+            let (mut state, actions) =
+                RunState::new(Arc::clone(&plan), std::mem::take(&mut kept), driver.clock().now());
             let mut table = Table { plan: &plan, state: &mut state, book: &mut book, rounds: &mut rounds, see };
             driver.drive(&plan, &context, actions, &mut |message| table.tell(message))?;
             records = state.records();
@@ -374,15 +375,17 @@ impl Book<'_> {
     /// The last lines. The report is made by now; what cannot be written any more is missing in the record only, and the
     /// reader of a record without an end calls the run interrupted.
     fn end(mut self, report: &Report) {
-        let steps = report
-            .steps
-            .iter()
-            .map(|s| FinalStatus { id: s.id.clone(), reason: s.reason, status: s.status })
-            .collect();
+        let steps =
+            report.steps.iter().map(|s| FinalStatus { id: s.id.clone(), reason: s.reason, status: s.status }).collect();
         let _ = self.record.write("report.json", to_canonical(report).as_bytes());
         self.write(
             report.duration_ms,
-            Entry::RunFinished { coverage: report.coverage, exit_code: report.exit_code, steps, verdict: report.verdict },
+            Entry::RunFinished {
+                coverage: report.coverage,
+                exit_code: report.exit_code,
+                steps,
+                verdict: report.verdict,
+            },
         );
         let _ = self.record.finish();
     }

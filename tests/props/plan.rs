@@ -56,9 +56,8 @@ fn reference(contract: &Contract, c: &Compilation, plan: &Plan) -> BTreeSet<Stri
         Some(Answer::List(list)) => list.clone(),
         _ => Vec::new(),
     };
-    let there = |f: &ChangedFile| {
-        f.status != Status::Deleted && !missing.iter().any(|m| m.as_bytes() == f.path.as_bytes())
-    };
+    let there =
+        |f: &ChangedFile| f.status != Status::Deleted && !missing.iter().any(|m| m.as_bytes() == f.path.as_bytes());
     // What `{changed}` stands for through the placements that hold, or through the definition when none does.
     let has_file = |check: &Check| {
         let holding: Vec<_> = check.placements.iter().filter(|p| p.conditions.iter().all(condition)).collect();
@@ -88,7 +87,8 @@ fn reference(contract: &Contract, c: &Compilation, plan: &Plan) -> BTreeSet<Stri
     };
     let mut chosen: BTreeSet<usize> = (0..contract.checks.len()).filter(|i| selected(&contract.checks[*i])).collect();
     loop {
-        let needs = chosen.iter().flat_map(|i| contract.checks[*i].needs.clone()).filter(|n| left(&contract.checks[*n]));
+        let needs =
+            chosen.iter().flat_map(|i| contract.checks[*i].needs.clone()).filter(|n| left(&contract.checks[*n]));
         let more: BTreeSet<usize> = needs.chain(chosen.iter().copied()).collect();
         if more == chosen {
             return chosen.into_iter().map(|i| contract.checks[i].id.clone()).collect();
@@ -127,7 +127,8 @@ fn mutations(value: &Value, path: &str, out: &mut Vec<(String, Value)>, rebuild:
         Value::Number(n) => out.push((path.to_owned(), rebuild(Value::from(n.as_i64().unwrap() + 1)))),
         Value::String(s) => {
             // An enumeration takes none but its own words: a few of all of them are tried.
-            let words = [format!("{s}x"), "contract".into(), "modified".into(), "warning".into(), "low".into(), "run".into()];
+            let words =
+                [format!("{s}x"), "contract".into(), "modified".into(), "warning".into(), "low".into(), "run".into()];
             out.extend(words.into_iter().filter(|w| w != s).map(|w| (path.to_owned(), rebuild(Value::String(w)))));
         }
         Value::Null => {}
