@@ -2,3 +2,5 @@
 
 mod escape;
 mod harness;
+mod output;
+mod records;
