@@ -330,7 +330,7 @@ impl<'a> Parser<'a> {
             comment,
             broken: frame.broken,
         };
-        self.add(Node { body: Some(body), ..frame.node });
+        self.add(Node { body: Some(Box::new(body)), ..frame.node });
     }
 
     fn unclosed(&mut self, open: Span) {
