@@ -362,7 +362,8 @@ impl Loose {
             self.glob |= tail.split_once('}').is_some_and(|(inner, _)| lists(inner));
             self.changed |= text.contains("{changed}");
         }
-        self.glob |= text.contains(['*', '?', '[']);
+        self.glob |= text.contains(['*', '?']);
+        self.glob |= text.split_once('[').is_some_and(|(_, tail)| tail.contains(']'));
     }
 }
 

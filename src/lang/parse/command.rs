@@ -51,6 +51,15 @@ pub(super) fn read(
             }
         }
     }
+    if let (":", false, Some(first)) = (verb, broken, words.words.first())
+        && let Some(verb) = VERBS.iter().find(|v| first.bare && v.as_bytes() == first.bytes)
+    {
+        report(
+            Diagnostic::warning(error::VERB_AS_PROGRAM, format!("this starts a program with the name `{verb}`"))
+                .label(place(first.span), "no verb stands here")
+                .help("leave the verb out, or write it in a block: `check NAME {`"),
+        );
+    }
     let command = match unsupported(text, &words) {
         None if broken => none(text),
         None => argv(words),
@@ -58,6 +67,9 @@ pub(super) fn read(
     };
     (command, broken)
 }
+
+/// Verbs that hardly are the names of programs. `test` and `file` are.
+const VERBS: &[&str] = &["run", "compile", "lint", "shell", "judge"];
 
 /// The command of a line that has none.
 pub(super) fn none(text: &str) -> Command {
