@@ -1,7 +1,15 @@
 //! The one integration binary.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "tests are outside the pure core")]
+
 mod changes;
+mod cli;
 mod diagnostics;
+mod examples;
 mod faults;
 mod props;
+mod readme;
 mod runner;
 mod support;
+mod tidy;
+mod vectors;

@@ -2,6 +2,7 @@
 
 use super::path::RepoPath;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// What happened to a file. A rename is its old path deleted and its new path added (language.md section 5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -27,10 +28,10 @@ pub struct ChangedFile {
     pub status: Status,
 }
 
-/// All changed files of a request: sorted bytewise, each path once.
+/// All changed files of a request: sorted bytewise, each path once. Cheap to clone.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Vec<ChangedFile>")]
-pub struct ChangeSet(Vec<ChangedFile>);
+pub struct ChangeSet(Arc<Vec<ChangedFile>>);
 
 impl ChangeSet {
     /// Sorts and removes repetitions. A path that occurs with several statuses keeps the last one given, except that
@@ -48,7 +49,7 @@ impl ChangeSet {
             };
             true
         });
-        Self(files)
+        Self(Arc::new(files))
     }
 
     /// The files in byte order of their paths.

@@ -2,10 +2,13 @@
 
 use super::word::{deserialize_bytes, serialize_bytes, visible};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::sync::Arc;
 
 /// A path below the repository's root: bytes, `/` between segments, no `.`, `..` or empty segment. The root is `.`.
+///
+/// Shared, because thousands of reasons name the same changed files.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct RepoPath(Box<[u8]>);
+pub struct RepoPath(Arc<[u8]>);
 
 /// Why a path is none of the repository's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +27,7 @@ impl RepoPath {
     /// The repository's root, written `.`.
     #[must_use]
     pub fn root() -> Self {
-        Self(Box::from(*b"."))
+        Self(Arc::from(*b"."))
     }
 
     /// Takes a name exactly as git or a directory entry gives it. `None` for what can be no path of a repository.
@@ -33,7 +36,7 @@ impl RepoPath {
         let ok = !bytes.is_empty()
             && !bytes.contains(&0)
             && bytes.split(|b| *b == b'/').all(|s| !matches!(s, b"" | b"." | b".."));
-        ok.then(|| Self(Box::from(bytes)))
+        ok.then(|| Self(Arc::from(bytes)))
     }
 
     /// Reads what a person wrote: `.` segments, doubled and trailing slashes go, `..` takes a segment away.
@@ -68,7 +71,7 @@ impl RepoPath {
         if segments.is_empty() {
             return Ok(Self::root());
         }
-        Ok(Self(segments.join(&b'/').into_boxed_slice()))
+        Ok(Self(segments.join(&b'/').into()))
     }
 
     /// The bytes, `.` for the root.

@@ -1,5 +1,8 @@
-//! How did a step end?
+//! How did a step end, and what decided that? Evidence of one try in, status and cause out.
 
+use super::Kind;
+use super::evidence::Evidence;
+use crate::base::word::visible;
 use serde::{Deserialize, Serialize};
 
 /// The terminal status of a step (engine.md section 7). Every planned step gets exactly one.
@@ -37,5 +40,301 @@ impl Status {
     #[must_use]
     pub fn is_failure(self) -> bool {
         matches!(self, Status::Failed | Status::TimedOut | Status::Errored)
+    }
+
+    /// The name in reports.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Status::Passed => "passed",
+            Status::PassedWithWarnings => "passed_with_warnings",
+            Status::Flaky => "flaky",
+            Status::Failed => "failed",
+            Status::TimedOut => "timed_out",
+            Status::Errored => "errored",
+            Status::Skipped => "skipped",
+            Status::NotRun => "not_run",
+            Status::Cached => "cached",
+        }
+    }
+}
+
+/// What decided a status: a stable word, the `reason` of a report. Words never change their meaning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// failed: an exit code that is not accepted.
+    ExitCode,
+    /// failed: a signal that vplan did not send.
+    Signal,
+    /// failed: an assertion of a `file` check.
+    Assertion,
+    /// failed: a file that `unchanged` selects differs.
+    Mutated,
+    /// failed: a test step that names how its tests are counted wrote nothing at all.
+    NoEvidence,
+    /// `timed_out`: its own limit.
+    TimeLimit,
+    /// `timed_out`: the budget ended while it ran; `not_run`: the budget was used up before.
+    Budget,
+    /// errored: the program or the directory is missing, or is not to be used.
+    Missing,
+    /// errored: the system could not start it for another reason.
+    SpawnError,
+    /// errored: the command needs a shell that there is not.
+    Unsupported,
+    /// errored: how it ended is not known.
+    Lost,
+    /// skipped: one of its own skip codes.
+    SkipExit,
+    /// skipped: there is no judge.
+    #[serde(rename = "no judge")]
+    NoJudge,
+    /// `not_run`: a step before it failed.
+    FailFast,
+    /// `not_run`: a step that it needs did not pass.
+    Needs,
+    /// `not_run`: the run was interrupted.
+    Cancelled,
+    /// `not_run`: the record could not be written.
+    Storage,
+    /// `not_run`: the change is outside the contract's scope.
+    Policy,
+    /// flaky: it passed on a later try.
+    Retried,
+    /// passed: by exit code alone, although the contract says how its output is to be counted.
+    OutputUnread,
+}
+
+impl Cause {
+    /// The word in reports.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Cause::ExitCode => "exit_code",
+            Cause::Signal => "signal",
+            Cause::Assertion => "assertion",
+            Cause::Mutated => "mutated",
+            Cause::NoEvidence => "no_evidence",
+            Cause::TimeLimit => "time_limit",
+            Cause::Budget => "budget",
+            Cause::Missing => "missing",
+            Cause::SpawnError => "spawn_error",
+            Cause::Unsupported => "unsupported",
+            Cause::Lost => "lost",
+            Cause::SkipExit => "skip_exit",
+            Cause::NoJudge => "no judge",
+            Cause::FailFast => "fail_fast",
+            Cause::Needs => "needs",
+            Cause::Cancelled => "cancelled",
+            Cause::Storage => "storage",
+            Cause::Policy => "policy",
+            Cause::Retried => "retried",
+            Cause::OutputUnread => "output_unread",
+        }
+    }
+}
+
+/// A status, what decided it, and the same for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// What decided; absent only for a plain pass.
+    pub cause: Option<Cause>,
+    /// One line for people, safe to show; absent only for a plain pass.
+    pub detail: Option<String>,
+    /// The status.
+    pub status: Status,
+}
+
+impl Outcome {
+    /// A plain pass.
+    pub const PASSED: Outcome = Outcome { cause: None, detail: None, status: Status::Passed };
+
+    /// A status with its cause.
+    #[must_use]
+    pub fn new(status: Status, cause: Cause, detail: impl Into<String>) -> Self {
+        Self { cause: Some(cause), detail: Some(detail.into()), status }
+    }
+}
+
+/// By what a try is judged: the settings of its step that have a say, and the limit that this try had.
+#[derive(Clone, Copy, Debug)]
+pub struct Terms<'a> {
+    /// Whether `limit_ms` is what the budget left, not the step's own limit.
+    pub by_budget: bool,
+    /// Accepted exit codes; none means 0.
+    pub exit: &'a [i32],
+    /// The verb.
+    pub kind: Kind,
+    /// The limit of this try in milliseconds.
+    pub limit_ms: u64,
+    /// What the contract says about the output.
+    pub reading: Reading,
+    /// Codes that mean "does not apply here".
+    pub skip_exit: &'a [i32],
+}
+
+/// What a contract says about a step's output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reading {
+    /// Nothing: the exit code decides.
+    Free,
+    /// A format or thresholds for findings.
+    Findings,
+    /// A format, a report or a least number of tests: a pass must have shown tests.
+    Tests,
+}
+
+/// Spawn errors that a person mends by installing or creating something: exit 5 (engine.md section 11).
+const SETUP_CODES: [&str; 9] = [
+    "ENOENT",
+    "ENOTDIR",
+    "EACCES",
+    "ENOEXEC",
+    "ELOOP",
+    "PROGRAM_NOT_FOUND",
+    "PROGRAM_IN_REPOSITORY",
+    "NO_SUCH_DIRECTORY",
+    "DIRECTORY_OUTSIDE",
+];
+
+/// Judges one try. Total; the first that holds: not started, out of time, ended by a signal, changed what it must not,
+/// skipped itself, a wrong exit code, a false assertion, no evidence, passed.
+///
+/// A try that took longer than its limit is out of time even when it ended before anybody stopped it: the same durations
+/// must give the same outcome however late the clock was read. One that took exactly its limit is within it.
+#[must_use]
+pub fn judge(terms: &Terms<'_>, evidence: &Evidence) -> Outcome {
+    if let Some(error) = &evidence.spawn_error {
+        let cause = if SETUP_CODES.contains(&error.code.as_str()) { Cause::Missing } else { Cause::SpawnError };
+        return Outcome::new(Status::Errored, cause, visible(error.message.as_bytes()));
+    }
+    if evidence.timed_out || evidence.duration_ms > terms.limit_ms {
+        let limit = crate::base::unit::show_duration(terms.limit_ms);
+        return if terms.by_budget {
+            Outcome::new(Status::TimedOut, Cause::Budget, format!("the run's budget left it {limit}"))
+        } else {
+            Outcome::new(Status::TimedOut, Cause::TimeLimit, format!("it took longer than {limit}"))
+        };
+    }
+    if let Some(signal) = &evidence.signal {
+        return Outcome::new(Status::Failed, Cause::Signal, format!("ended by {}", visible(signal.as_bytes())));
+    }
+    let exit = match (evidence.exit, terms.kind) {
+        // vplan itself looks at the path; there is no process that could exit.
+        (exit, Kind::File) => exit.unwrap_or(0),
+        (Some(exit), _) => exit,
+        (None, _) => return Outcome::new(Status::Errored, Cause::Lost, "how it ended is not known"),
+    };
+    if let Some(path) = &evidence.mutated {
+        return Outcome::new(Status::Failed, Cause::Mutated, format!("it changed `{path}`, which must stay as it was"));
+    }
+    if terms.skip_exit.contains(&exit) {
+        return Outcome::new(
+            Status::Skipped,
+            Cause::SkipExit,
+            format!("exit code {exit}: it says that it does not apply here"),
+        );
+    }
+    if let Some(assertion) = &evidence.assertion {
+        return Outcome::new(Status::Failed, Cause::Assertion, visible(assertion.as_bytes()));
+    }
+    let accepted = if terms.exit.is_empty() { exit == 0 } else { terms.exit.contains(&exit) };
+    if terms.kind != Kind::File && !accepted {
+        return Outcome::new(Status::Failed, Cause::ExitCode, wrong_exit(exit, terms.exit));
+    }
+    let silent = evidence.stdout.is_blank() && evidence.stderr.is_blank();
+    match terms.reading {
+        Reading::Free => Outcome::PASSED,
+        Reading::Tests if silent => {
+            Outcome::new(Status::Failed, Cause::NoEvidence, "it wrote nothing that would show that tests ran")
+        }
+        Reading::Tests | Reading::Findings => {
+            Outcome::new(Status::Passed, Cause::OutputUnread, "passed by exit code: output is not read in this version")
+        }
+    }
+}
+
+fn wrong_exit(exit: i32, accepted: &[i32]) -> String {
+    if matches!(accepted, [] | [0]) {
+        return format!("exit code {exit}");
+    }
+    let codes: Vec<String> = accepted.iter().map(i32::to_string).collect();
+    format!("exit code {exit}; accepted: {}", codes.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::evidence::{Captured, SpawnError};
+    use super::*;
+    use crate::base::path::RepoPath;
+
+    fn terms(kind: Kind) -> Terms<'static> {
+        Terms { by_budget: false, exit: &[0], kind, limit_ms: 1000, reading: Reading::Free, skip_exit: &[77] }
+    }
+
+    fn exited(code: i32) -> Evidence {
+        Evidence { exit: Some(code), ..Evidence::default() }
+    }
+
+    #[test]
+    fn one_try() {
+        let run = terms(Kind::Run);
+        let tests = Terms { reading: Reading::Tests, ..terms(Kind::Test) };
+        let findings = Terms { reading: Reading::Findings, ..terms(Kind::Lint) };
+        let three = Terms { exit: &[3], ..run };
+        let spawn = |code: &str| Evidence {
+            spawn_error: Some(SpawnError { code: code.into(), message: "no".into() }),
+            ..Evidence::default()
+        };
+        let said = |code| Evidence { stdout: Captured::from(&b"ok\n"[..]), ..exited(code) };
+        let blank = Evidence { stdout: Captured::from(&b" \n"[..]), ..exited(0) };
+        let late = Evidence { timed_out: true, ..exited(0) };
+        let slow = Evidence { duration_ms: 1001, ..exited(0) };
+        let just = Evidence { duration_ms: 1000, ..exited(0) };
+        let killed = Evidence { signal: Some("SIGKILL".into()), ..Evidence::default() };
+        let wrote = Evidence { mutated: RepoPath::from_exact(b"gen/a"), ..exited(0) };
+        let wrote_and_skipped = Evidence { exit: Some(77), ..wrote.clone() };
+        let wrong = Evidence { assertion: Some("exists".into()), ..Evidence::default() };
+        let budget = Terms { by_budget: true, ..run };
+        for (name, terms, evidence, status, cause) in [
+            ("exit 0", run, exited(0), Status::Passed, None),
+            ("exit 7", run, exited(7), Status::Failed, Some(Cause::ExitCode)),
+            ("0 is not in the list", three, exited(0), Status::Failed, Some(Cause::ExitCode)),
+            ("3 is", three, exited(3), Status::Passed, None),
+            ("its skip code", run, exited(77), Status::Skipped, Some(Cause::SkipExit)),
+            ("no program", run, spawn("PROGRAM_NOT_FOUND"), Status::Errored, Some(Cause::Missing)),
+            ("too many arguments", run, spawn("E2BIG"), Status::Errored, Some(Cause::SpawnError)),
+            ("stopped", run, late.clone(), Status::TimedOut, Some(Cause::TimeLimit)),
+            ("stopped by the budget", budget, late, Status::TimedOut, Some(Cause::Budget)),
+            ("nobody stopped it", run, slow, Status::TimedOut, Some(Cause::TimeLimit)),
+            ("just in time", run, just, Status::Passed, None),
+            ("killed", run, killed, Status::Failed, Some(Cause::Signal)),
+            ("lost", run, Evidence::default(), Status::Errored, Some(Cause::Lost)),
+            ("mutated", run, wrote, Status::Failed, Some(Cause::Mutated)),
+            ("mutated and skipped", run, wrote_and_skipped, Status::Failed, Some(Cause::Mutated)),
+            ("a file as asserted", terms(Kind::File), Evidence::default(), Status::Passed, None),
+            ("a file not as asserted", terms(Kind::File), wrong, Status::Failed, Some(Cause::Assertion)),
+            ("tests, silent", tests, exited(0), Status::Failed, Some(Cause::NoEvidence)),
+            ("tests, blanks", tests, blank, Status::Failed, Some(Cause::NoEvidence)),
+            ("tests, something said", tests, said(0), Status::Passed, Some(Cause::OutputUnread)),
+            ("tests failed", tests, said(1), Status::Failed, Some(Cause::ExitCode)),
+            ("a silent linter found nothing", findings, exited(0), Status::Passed, Some(Cause::OutputUnread)),
+        ] {
+            let outcome = judge(&terms, &evidence);
+            assert_eq!((outcome.status, outcome.cause), (status, cause), "{name}");
+            assert_eq!(outcome.cause.is_some(), outcome.detail.is_some(), "{name}");
+        }
+        assert_eq!(judge(&three, &exited(0)).detail.as_deref(), Some("exit code 0; accepted: 3"));
+    }
+
+    #[test]
+    fn words_are_those_of_the_json() {
+        for cause in [Cause::ExitCode, Cause::NoJudge, Cause::FailFast, Cause::OutputUnread, Cause::SkipExit] {
+            assert_eq!(serde_json::to_string(&cause).unwrap(), format!("\"{}\"", cause.word()));
+        }
+        for status in [Status::NotRun, Status::TimedOut, Status::PassedWithWarnings] {
+            assert_eq!(serde_json::to_string(&status).unwrap(), format!("\"{}\"", status.name()));
+        }
     }
 }

@@ -1,5 +1,64 @@
 //! What does the user say, and what is said to the user? The only room of clap, the terminal and miette's fancy handler.
 
+pub mod args;
 pub mod command;
-pub mod exit;
+pub mod error;
+pub mod progress;
 pub mod render;
+pub mod session;
+pub mod terminal;
+
+use crate::run::verdict::Exit;
+use args::{Command, CommandLine};
+use clap::Parser;
+use error::Failure;
+use std::process::ExitCode;
+use terminal::Terminal;
+
+/// Runs vplan for a command line and returns its exit code.
+#[must_use]
+pub fn main(arguments: impl Iterator<Item = std::ffi::OsString>) -> ExitCode {
+    let line = match CommandLine::try_parse_from(arguments) {
+        Ok(line) => line,
+        Err(error) => {
+            // A closed pipe is no reason to fail: `vplan --help | head -1`.
+            let _ = error.print();
+            return ExitCode::from(if error.use_stderr() { Exit::Usage.code() } else { Exit::Success.code() });
+        }
+    };
+    let terminal = Terminal::new(&line.global);
+    trace(line.global.verbose);
+    let result = match line.command {
+        Command::Init(args) => command::init::run(&line.global, &args, &terminal),
+        Command::Check(args) => command::check::run(&line.global, &args, &terminal),
+        Command::Explain(args) => command::explain::run(&line.global, &args, &terminal),
+        Command::Plan(args) => command::plan::run(&line.global, &args, &terminal),
+        Command::Run(args) => command::run::run(&line.global, &args, &terminal),
+        Command::Recover(args) => command::recover::run(&line.global, &args, &terminal),
+        Command::Classify(args) => command::classify::run(&line.global, &args, &terminal),
+        Command::Argv(args) => command::argv::run(&line.global, &args, &terminal),
+        Command::Completions(args) => command::completions::run(&args, &terminal),
+        Command::Man(args) => command::man::run(&args, &terminal),
+        Command::Help(args) => command::help::run(&args, &terminal),
+    };
+    let code = result.unwrap_or_else(|failure: Failure| {
+        terminal.failure(&failure);
+        failure.exit
+    });
+    ExitCode::from(terminal.close(code))
+}
+
+fn trace(verbose: u8) {
+    let level = match verbose {
+        0 => return,
+        1 => tracing::Level::DEBUG,
+        _ => tracing::Level::TRACE,
+    };
+    // A second subscriber in one process (a library user's) is theirs to keep.
+    let _ = tracing_subscriber::fmt()
+        .with_max_level(level)
+        .with_writer(std::io::stderr)
+        .with_target(true)
+        .without_time()
+        .try_init();
+}

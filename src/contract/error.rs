@@ -1,1 +1,118 @@
 //! Which messages can a contract get once its syntax is right?
+
+use crate::base::diagnostic::Code;
+
+macro_rules! codes {
+    ($($(#[$doc:meta])* $name:ident = $text:literal;)*) => {
+        $($(#[$doc])* pub const $name: Code = Code(concat!("vplan::contract::", $text));)*
+
+        /// All of them, in the order of this file. `tests/diagnostics.rs` has an example of each.
+        pub const CODES: &[Code] = &[$($name),*];
+    };
+}
+
+codes! {
+    // Names.
+    /// Two definitions of one name.
+    DUPLICATE_NAME = "duplicate_name";
+    /// A name is longer than the cap.
+    NAME_LENGTH = "name_length";
+    /// `use`, `needs` or `sequence` names a check that is not defined.
+    UNKNOWN_CHECK = "unknown_check";
+    /// A selection names a `paths` definition that is not there.
+    UNKNOWN_PATHS = "unknown_paths";
+    /// `byRole` names a role that the contract does not know.
+    UNKNOWN_ROLE = "unknown_role";
+    /// `recover only` names a rule that does not exist.
+    UNKNOWN_RULE = "unknown_rule";
+    /// A setting's word is none of those it knows.
+    UNKNOWN_WORD = "unknown_word";
+
+    // Statements.
+    /// A statement or a line of a block that stands once at most stands twice.
+    DUPLICATE_LINE = "duplicate_line";
+    /// `import`, which this version does not read.
+    IMPORT = "import";
+    /// `off` beside another line of `recover`.
+    RECOVER_CONFLICT = "recover_conflict";
+    /// A number outside the range of its setting.
+    NUMBER = "number";
+
+    // Checks.
+    /// A check that does nothing.
+    NO_VERB = "no_verb";
+    /// A check with two verbs.
+    SEVERAL_VERBS = "several_verbs";
+    /// A setting that stands once at most stands twice.
+    DUPLICATE_SETTING = "duplicate_setting";
+    /// A setting that the check's verb does not know.
+    FOREIGN_SETTING = "foreign_setting";
+    /// A setting that `defaults` cannot hold.
+    DEFAULTS_SETTING = "defaults_setting";
+    /// A `tier` setting inside a `tier` block.
+    TIER_TWICE = "tier_twice";
+    /// A `tier` block around `use`.
+    TIER_AROUND_USE = "tier_around_use";
+    /// The name of an environment variable that can be none.
+    ENV_NAME = "env_name";
+    /// One exit code is both accepted and a reason to skip.
+    EXIT_OVERLAP = "exit_overlap";
+    /// A report format that holds nothing the verb counts.
+    REPORT_FORMAT = "report_format";
+    /// A path that is absolute, empty or outside the repository.
+    PATH = "path";
+    /// A `file` check that asserts nothing.
+    EMPTY_FILE = "empty_file";
+    /// A regular expression that cannot be read.
+    REGEX = "regex";
+    /// A range of sizes that holds no size.
+    SIZE_RANGE = "size_range";
+    /// More checks than the cap.
+    TOO_MANY_CHECKS = "too_many_checks";
+
+    // The changed files as arguments.
+    /// `{changed}` where no file changed.
+    CHANGED_IN_NONE = "changed_in_none";
+    /// `{changed}` in a command that gets no files.
+    CHANGED_MISPLACED = "changed_misplaced";
+
+    // Selections.
+    /// A glob that cannot be read.
+    GLOB = "glob";
+    /// A name or an exclusion where a single glob belongs.
+    NOT_A_GLOB = "not_a_glob";
+    /// A list that excludes only.
+    ONLY_EXCLUSIONS = "only_exclusions";
+    /// `paths` definitions that contain themselves.
+    PATHS_CYCLE = "paths_cycle";
+    /// `paths` definitions nested too deep or grown too large.
+    PATHS_SIZE = "paths_size";
+
+    // Order.
+    /// `needs` and `sequence` that wait for each other.
+    CYCLE = "cycle";
+    /// A `sequence` from a later tier to an earlier one.
+    SEQUENCE_AGAINST_TIERS = "sequence_against_tiers";
+    /// One check twice in a `sequence`.
+    SEQUENCE_REPEATS = "sequence_repeats";
+    /// A second `*` in a `sequence`.
+    SEQUENCE_REST = "sequence_rest";
+    /// A `sequence` with fewer than two groups.
+    SEQUENCE_SHORT = "sequence_short";
+    /// Sequences that grow too large with `*`.
+    SEQUENCE_SIZE = "sequence_size";
+
+    // Warnings.
+    /// A contract without checks.
+    NO_CHECKS = "no_checks";
+    /// A trigger for tier 2.
+    RISK_TIER = "risk_tier";
+    /// A `paths` definition that nothing uses.
+    UNUSED_PATHS = "unused_paths";
+    /// A role restricted to a tag that no check has.
+    UNUSED_TAG = "unused_tag";
+    /// A path that looks like a glob.
+    GLOB_IN_PATH = "glob_in_path";
+    /// `absent` beside an assertion about what is there.
+    ABSENT_AND_MORE = "absent_and_more";
+}

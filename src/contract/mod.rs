@@ -1,9 +1,15 @@
 //! What does a contract mean? The checked model that all front ends share.
 
+mod body;
 pub mod condition;
+mod cycle;
 pub mod draft;
 pub mod error;
+mod order;
+mod policy;
 pub mod resolve;
+mod selection;
+pub mod settings;
 pub mod validate;
 
 use crate::base::canon::Digest;

@@ -1,1 +1,287 @@
-//! What do the names of a draft refer to?
+//! What do the names of a draft refer to, and which name was meant by one that refers to nothing?
+
+use super::draft::{Check, Draft, Entry};
+use super::error::{DUPLICATE_NAME, NAME_LENGTH, UNKNOWN_CHECK};
+use super::validate::Caps;
+use super::{BUILT_IN_ROLES, CheckIndex};
+use crate::base::diagnostic::{Code, Diagnostic, Diagnostics};
+use crate::base::source::Sources;
+use crate::base::span::Place;
+use crate::base::word::visible;
+use crate::contract::draft::At;
+use std::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// All names that a contract defines.
+#[derive(Debug)]
+pub(super) struct Names<'d> {
+    /// The definitions of checks, in file order; a [`CheckIndex`] is an index into them.
+    pub(super) defined: Vec<&'d Check>,
+    /// Named checks; of two with one name the first.
+    checks: BTreeMap<&'d str, CheckIndex>,
+    /// `paths` definitions, as indices into [`Draft::paths`].
+    pub(super) paths: BTreeMap<&'d str, usize>,
+    /// The roles, built in ones included.
+    pub(super) roles: BTreeSet<&'d str>,
+    /// How many comparisons may still be made to find out what was meant.
+    comparisons: Cell<usize>,
+}
+
+/// Enough for hundreds of misspelt names in a contract of ordinary size, little enough for a contract made of them.
+const COMPARISONS: usize = 200_000;
+
+impl<'d> Names<'d> {
+    /// Collects the names; reports those that are defined twice or too long.
+    pub(super) fn collect(draft: &'d Draft, caps: &Caps, sink: &mut Diagnostics) -> Self {
+        let defined: Vec<&Check> = draft
+            .entries
+            .iter()
+            .filter_map(|e| if let Entry::Check(check) = e { Some(&**check) } else { None })
+            .collect();
+        // A front end with errors of its own has spoken of the names that are too long.
+        let name_bytes = if sink.has_errors() { usize::MAX } else { caps.name_bytes };
+        let named = defined.iter().enumerate().filter_map(|(i, c)| c.name.as_ref().map(|n| (n, i)));
+        let checks = unique("check", named, name_bytes, sink);
+        let paths =
+            unique("named selection", draft.paths.iter().enumerate().map(|(i, p)| (&p.name, i)), name_bytes, sink);
+        let roles = unique("role", draft.roles.iter().enumerate().map(|(i, r)| (&r.name, i)), name_bytes, sink);
+        unique("trigger", draft.risks.iter().enumerate().map(|(i, r)| (&r.name, i)), name_bytes, sink);
+        let roles = BUILT_IN_ROLES.into_iter().chain(roles.into_keys()).collect();
+        Self { defined, checks, paths, roles, comparisons: Cell::new(COMPARISONS) }
+    }
+
+    /// The check with this name; reports a name that no check has.
+    pub(super) fn check(&self, name: &At<String>, sink: &mut Diagnostics) -> Option<CheckIndex> {
+        let found = self.checks.get(name.value.as_str()).copied();
+        if found.is_none() {
+            let known = self.checks.keys().copied();
+            sink.push(self.unknown(UNKNOWN_CHECK, "check", name.as_ref(), known));
+        }
+        found
+    }
+
+    /// Whether a check has this name.
+    pub(super) fn has_check(&self, name: &str) -> bool {
+        self.checks.contains_key(name)
+    }
+
+    /// A message about a word that is none of those known, with the nearest of them.
+    pub(super) fn unknown<'a>(
+        &self,
+        code: Code,
+        what: &str,
+        word: At<&str>,
+        known: impl Iterator<Item = &'a str>,
+    ) -> Diagnostic {
+        let shown = visible(word.value.as_bytes());
+        let error = Diagnostic::error(code, format!("unknown {what} `{shown}`"));
+        match self.nearest(word.value, known) {
+            Some(near) => error
+                .label(word.place, format!("did you mean `{near}`?"))
+                .help(format!("replace `{shown}` by `{near}`")),
+            None => error.label(word.place, format!("no {what} has this name")),
+        }
+    }
+
+    /// The known word that was probably meant: the same but for its case, or one with few different letters.
+    pub(super) fn nearest<'a>(&self, word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+        let most = |candidate: &str| (candidate.len().max(word.len()) / 3).clamp(1, 3);
+        let far = |candidate: &str| candidate.len().abs_diff(word.len()) > most(candidate);
+        let mut best: Option<(usize, &str)> = None;
+        for candidate in known.filter(|k| !far(k)) {
+            self.comparisons.set(self.comparisons.get().checked_sub(1)?);
+            let distance =
+                if candidate.eq_ignore_ascii_case(word) { 0 } else { strsim::damerau_levenshtein(candidate, word) };
+            // Of very short names each is near to any other.
+            let near = distance == 0 || (distance <= most(candidate) && candidate.len() > 2);
+            if near && best.is_none_or(|(least, _)| distance < least) {
+                best = Some((distance, candidate));
+            }
+        }
+        best.map(|(_, candidate)| candidate)
+    }
+}
+
+impl At<String> {
+    /// The same, borrowed.
+    pub(super) fn as_ref(&self) -> At<&str> {
+        At::new(&self.value, self.place)
+    }
+}
+
+/// The first definition of each name; reports the later ones.
+fn unique<'d>(
+    what: &str,
+    names: impl Iterator<Item = (&'d At<String>, usize)>,
+    name_bytes: usize,
+    sink: &mut Diagnostics,
+) -> BTreeMap<&'d str, usize> {
+    let mut seen: BTreeMap<&str, (usize, Place)> = BTreeMap::new();
+    for (name, index) in names {
+        if name.value.len() > name_bytes {
+            let message = format!("a name has {} bytes, {name_bytes} are the most", name.value.len());
+            sink.push(Diagnostic::error(NAME_LENGTH, message).label(name.place, "too long"));
+        }
+        match seen.get(name.value.as_str()) {
+            Some((_, first)) => sink.push(
+                Diagnostic::error(
+                    DUPLICATE_NAME,
+                    format!("{what} `{}` is defined twice", visible(name.value.as_bytes())),
+                )
+                .label(name.place, "defined again here")
+                .label(*first, "first defined here")
+                .help(if what == "role" {
+                    "write all of it into one block"
+                } else {
+                    "give one of them another name"
+                }),
+            ),
+            None => {
+                seen.insert(&name.value, (index, name.place));
+            }
+        }
+    }
+    seen.into_iter().map(|(name, (index, _))| (name, index)).collect()
+}
+
+/// Ids for the checks that have no name: their words joined by `-`, made unique by `-2`, `-3`…, none of them a name that
+/// a check has.
+pub(super) fn derive_ids(names: &Names<'_>) -> Vec<String> {
+    let mut taken: BTreeSet<String> = BTreeSet::new();
+    let mut next: BTreeMap<String, usize> = BTreeMap::new();
+    let mut ids = Vec::with_capacity(names.defined.len());
+    for check in &names.defined {
+        if let Some(name) = &check.name {
+            ids.push(name.value.clone());
+            continue;
+        }
+        let base = base_id(check);
+        let counter = next.entry(base.clone()).or_insert(1);
+        let id = loop {
+            let id = if *counter == 1 { base.clone() } else { format!("{base}-{counter}") };
+            *counter += 1;
+            if !names.has_check(&id) && taken.insert(id.clone()) {
+                break id;
+            }
+        };
+        ids.push(id);
+    }
+    ids
+}
+
+/// The most bytes of an id that is derived from words, before it is made unique.
+const DERIVED_BYTES: usize = 64;
+
+fn base_id(check: &Check) -> String {
+    use super::draft::Verb;
+    let text = match check.verbs.first().map(|v| &v.value) {
+        Some(Verb::Command(_, command)) => {
+            let mut bare = command.clone();
+            if let crate::base::command::Command::Argv { env, .. } = &mut bare {
+                env.clear();
+            }
+            bare.to_text()
+        }
+        Some(Verb::Shell(text) | Verb::Judge(text)) => text.clone(),
+        Some(Verb::File { path, .. }) => path.value.clone(),
+        None => String::new(),
+    };
+    let mut id = String::new();
+    for c in text.chars() {
+        if c.is_ascii_alphanumeric() || c == '_' {
+            id.push(c);
+        } else if !id.is_empty() && !id.ends_with('-') {
+            id.push('-');
+        }
+        if id.len() == DERIVED_BYTES {
+            break;
+        }
+    }
+    let id = id.trim_end_matches('-');
+    if id.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
+        id.to_owned()
+    } else {
+        format!("run-{id}").trim_end_matches('-').to_owned()
+    }
+}
+
+/// The line of a place, from 1.
+pub(super) fn line(sources: &Sources, place: Place) -> usize {
+    sources.position(place).line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::draft::Verb;
+    use super::*;
+    use crate::base::command::{Command, Env, Piece};
+    use crate::base::word::Word;
+    use crate::check::Kind;
+
+    fn check(name: Option<&str>, words: &[&str]) -> Entry {
+        let pieces = words.iter().map(|w| Piece::Word(Word::from(*w))).collect();
+        let env = Env::from([("CI".to_owned(), Word::from("1"))]);
+        Entry::Check(Box::new(Check {
+            name: name.map(|n| At::new(n.to_owned(), Place::default())),
+            verbs: vec![At::new(Verb::Command(Kind::Run, Command::Argv { env, pieces }), Place::default())],
+            settings: Vec::new(),
+            conditions: Vec::new(),
+            tier_block: None,
+            place: Place::default(),
+        }))
+    }
+
+    #[test]
+    fn ids_of_anonymous_checks() {
+        let entries = vec![
+            check(None, &["pnpm", "run", "lint"]),
+            check(None, &["pnpm", "run", "lint"]),
+            check(Some("pnpm-run-lint-2"), &["true"]),
+            check(None, &["pnpm", "run", "lint"]),
+            check(None, &["./scripts/check all.sh", "--fast", "ü*"]),
+            check(None, &["7z", "t"]),
+            check(None, &["é"]),
+            check(None, &["x".repeat(500).as_str()]),
+        ];
+        let draft = Draft { entries, ..Draft::default() };
+        let mut sink = Diagnostics::default();
+        let names = Names::collect(&draft, &Caps::default(), &mut sink);
+        let ids = derive_ids(&names);
+        let long = "x".repeat(64);
+        let want = [
+            "pnpm-run-lint",
+            "pnpm-run-lint-3",
+            "pnpm-run-lint-2",
+            "pnpm-run-lint-4",
+            "scripts-check-all-sh-fast",
+            "run-7z-t",
+            "run",
+            long.as_str(),
+        ];
+        assert_eq!(ids, want);
+        assert!(sink.is_empty());
+    }
+
+    #[test]
+    fn what_was_meant() {
+        let mut sink = Diagnostics::default();
+        let draft = Draft::default();
+        let names = Names::collect(&draft, &Caps::default(), &mut sink);
+        let known = ["tester", "worker", "docser", "reviewer"];
+        for (word, near) in [
+            ("testr", Some("tester")),
+            ("Tester", Some("tester")),
+            ("wroker", Some("worker")),
+            ("revewer", Some("reviewer")),
+            ("lead", None),
+            ("x", None),
+            ("", None),
+        ] {
+            assert_eq!(names.nearest(word, known.into_iter()), near, "{word}");
+        }
+        for _ in 0..COMPARISONS {
+            names.nearest("aaaaaa", ["bbbbbb"].into_iter());
+        }
+        assert_eq!(names.nearest("testr", known.into_iter()), None, "a text made of unknown names stays cheap");
+    }
+}

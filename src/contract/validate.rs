@@ -1,11 +1,423 @@
 //! Is a draft a contract? All errors at once.
+//!
+//! This file walks the draft; what its parts mean is decided beside it: `resolve` (names), `selection` (globs), `settings`
+//! and `body` (checks), `order` (`needs`, `sequence`, tiers), `policy` (everything about the whole contract).
 
-use super::Contract;
-use super::draft::Draft;
-use crate::base::diagnostic::Diagnostics;
+use super::draft::{self, Draft, Entry};
+use super::error::{CHANGED_IN_NONE, IMPORT, NO_CHECKS, TIER_AROUND_USE, TOO_MANY_CHECKS, UNKNOWN_ROLE};
+use super::order::Edges;
+use super::resolve::{Names, derive_ids, line};
+use super::selection::{Resolved, warn_of_glob};
+use super::settings::Values;
+use super::{Check, CheckIndex, Condition, Contract, Placement, Test};
+use crate::base::canon::Digest;
+use crate::base::diagnostic::{Diagnostic, Diagnostics};
 use crate::base::source::Sources;
+use crate::base::span::Place;
+use crate::base::word::visible;
+use std::collections::BTreeMap;
 
-/// Checks a draft. The sink receives errors and warnings; `None` means there was an error.
-pub fn validate(_draft: &Draft, _sources: &Sources, _sink: &mut Diagnostics) -> Option<Contract> {
-    None
+/// What a contract may not exceed (language.md section 2). An operator may raise the limits, a contract may not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Caps {
+    /// Checks.
+    pub checks: usize,
+    /// Bytes of a name.
+    pub name_bytes: usize,
+    /// `paths` inside `paths`.
+    pub paths_depth: usize,
+    /// Globs of one `paths` with all names replaced.
+    pub paths_globs: usize,
+    /// Members of all sequences together, with `*` replaced.
+    pub sequence_members: usize,
+}
+
+impl Default for Caps {
+    fn default() -> Self {
+        Self { checks: 10_000, name_bytes: 128, paths_depth: 64, paths_globs: 100_000, sequence_members: 1_000_000 }
+    }
+}
+
+/// Checks a draft. The sink receives errors and warnings; `None` means that it holds an error now, be it from here or
+/// from the front end.
+pub fn validate(draft: &Draft, sources: &Sources, sink: &mut Diagnostics) -> Option<Contract> {
+    validate_within(draft, sources, &Caps::default(), sink)
+}
+
+/// The same under other limits.
+pub fn validate_within(draft: &Draft, sources: &Sources, caps: &Caps, sink: &mut Diagnostics) -> Option<Contract> {
+    let count = draft.entries.iter().filter(|e| matches!(e, Entry::Check(_))).count();
+    if count > caps.checks {
+        let last = draft
+            .entries
+            .iter()
+            .filter_map(|e| if let Entry::Check(c) = e { Some(c.place) } else { None })
+            .nth(caps.checks);
+        sink.push(
+            Diagnostic::error(
+                TOO_MANY_CHECKS,
+                format!("the contract has {count} checks, {} are the most", caps.checks),
+            )
+            .label(last.unwrap_or_default(), "the first one too many"),
+        );
+        return None;
+    }
+    let names = Names::collect(draft, caps, sink);
+    let mut checker = Checker {
+        draft,
+        sources,
+        caps: *caps,
+        // Where the text itself had faults, a missing part is most likely one of them and has been reported.
+        incomplete: sink.has_errors(),
+        ids: derive_ids(&names),
+        names,
+        paths: Resolved::default(),
+        sink,
+    };
+    let contract = checker.contract();
+    if sink.has_errors() { None } else { contract }
+}
+
+/// A draft under examination. Its methods live in the files beside this one, each of which says what it decides.
+pub(super) struct Checker<'d> {
+    pub(super) draft: &'d Draft,
+    pub(super) sources: &'d Sources,
+    pub(super) caps: Caps,
+    /// Whether the front end had to leave parts out.
+    pub(super) incomplete: bool,
+    pub(super) names: Names<'d>,
+    /// The checks' names, or the ids derived from their words.
+    pub(super) ids: Vec<String>,
+    pub(super) paths: Resolved,
+    pub(super) sink: &'d mut Diagnostics,
+}
+
+impl<'d> Checker<'d> {
+    fn contract(&mut self) -> Option<Contract> {
+        self.report_imports();
+        self.report_tier_blocks();
+        if self.names.defined.is_empty() && !self.incomplete {
+            self.sink.push(Diagnostic::warning(NO_CHECKS, "the contract has no checks, so it verifies nothing"));
+        }
+        self.resolve_paths();
+        let conditions = self.conditions();
+        let defaults = self.read_defaults();
+        let placements = self.placements();
+        let mut values = Vec::with_capacity(self.names.defined.len());
+        for check in self.names.defined.clone() {
+            values.push(self.read_check(check));
+        }
+        let tiers: Vec<u8> =
+            self.names.defined.iter().zip(&values).map(|(check, own)| own.tier_in(check.tier_block.as_ref())).collect();
+        let sequences =
+            self.order(&Edges { tiers: &tiers, needs: values.iter().map(|v| v.needs.as_slice()).collect() });
+        let checks = self.checks(values, placements, &tiers, &defaults);
+        let risks = self.risks();
+        let roles = self.roles(&checks);
+        let contract = Contract {
+            name: self.contract_name(),
+            path: self.draft.path.clone(),
+            digest: self.draft.digest.clone().unwrap_or_else(|| Digest::of(b"")),
+            limits: self.limits(),
+            scope: self.scope(),
+            recover: self.recover(),
+            gate: self.gate(),
+            judge_with: self.judge_with(),
+            checks: checks.into_iter().collect::<Option<_>>().unwrap_or_default(),
+            conditions: conditions.into_iter().collect::<Option<_>>().unwrap_or_default(),
+            risks,
+            sequences,
+            roles,
+        };
+        self.report_unused_paths();
+        // Whatever is missing above was reported, and then nobody gets to see this value.
+        (!self.sink.has_errors()).then_some(contract)
+    }
+
+    /// Reports `tier` blocks of a tier that does not exist, each once.
+    fn report_tier_blocks(&mut self) {
+        let blocks: BTreeMap<Place, u8> =
+            self.names.defined.iter().filter_map(|c| c.tier_block.as_ref()).map(|b| (b.place, b.value)).collect();
+        for (place, tier) in blocks {
+            self.tier(tier, place);
+        }
+    }
+
+    fn report_imports(&mut self) {
+        for import in self.draft.imports.iter().filter(|_| !self.incomplete) {
+            self.sink.push(
+                Diagnostic::error(
+                    IMPORT,
+                    format!("cannot import `{}`: imports are not known yet", visible(import.value.as_bytes())),
+                )
+                .label(import.place, "this version reads no other files")
+                .help("copy what is needed into this contract"),
+            );
+        }
+    }
+
+    fn conditions(&mut self) -> Vec<Option<Condition>> {
+        let draft = self.draft;
+        draft.conditions.iter().map(|head| self.condition(head)).collect()
+    }
+
+    fn condition(&mut self, head: &draft::At<draft::Condition>) -> Option<Condition> {
+        let test = match &head.value {
+            draft::Condition::Role(roles) => {
+                let mut known = Vec::with_capacity(roles.len());
+                for role in roles {
+                    if !self.names.roles.contains(role.value.as_str()) {
+                        let roles = self.names.roles.iter().copied();
+                        let mut error = self.names.unknown(UNKNOWN_ROLE, "role", role.as_ref(), roles);
+                        if error.help.is_none() {
+                            let list = self.names.roles.iter().map(|r| format!("`{r}`")).collect::<Vec<_>>().join(", ");
+                            error = error.help(format!("known are {list}; a `role` block makes another one known"));
+                        }
+                        self.sink.push(error);
+                    }
+                    if !known.contains(&role.value) {
+                        known.push(role.value.clone());
+                    }
+                }
+                Test::Role(known)
+            }
+            draft::Condition::ChangedAny(items) => Test::ChangedAny(self.selection(items)?),
+            draft::Condition::ChangedAll(items) => Test::ChangedAll(self.selection(items)?),
+            draft::Condition::ChangedOnly(items) => Test::ChangedOnly(self.selection(items)?),
+            draft::Condition::ChangedNone(items) => Test::ChangedNone(self.selection(items)?),
+            draft::Condition::Exists(paths) => {
+                let mut known = Vec::with_capacity(paths.len());
+                for path in paths {
+                    warn_of_glob("what `whenExists` asks for", &path.value, path.place, self.sink);
+                    known.push(self.path("the path", &path.value, path.place));
+                }
+                Test::Exists(known.into_iter().collect::<Option<_>>()?)
+            }
+        };
+        Some(Condition { line: line(self.sources, head.place), test })
+    }
+
+    /// Where each check applies: its definition, then each `use` of it in file order.
+    fn placements(&mut self) -> Vec<Vec<Placement>> {
+        let mut all: Vec<Vec<Placement>> = Vec::with_capacity(self.names.defined.len());
+        for check in self.names.defined.clone() {
+            self.report_changed_in_none(check, &check.conditions, None);
+            let conditions = check.conditions.clone();
+            all.push(vec![Placement { conditions, line: line(self.sources, check.place), is_use: false }]);
+        }
+        for entry in &self.draft.entries {
+            let Entry::Use { names, conditions, tier_block, place } = entry else { continue };
+            if let Some(tier) = tier_block {
+                self.sink.push(
+                    Diagnostic::error(TIER_AROUND_USE, "`use` does not change a check's tier")
+                        .label(*place, format!("inside `tier {}`", tier.value))
+                        .label(tier.place, "this block")
+                        .help("move the `use` out of the block, or give the check its `tier`"),
+                );
+            }
+            for name in names {
+                let Some(index) = self.names.check(name, self.sink) else { continue };
+                if let Some(check) = self.names.defined.get(index).copied() {
+                    self.report_changed_in_none(check, conditions, Some(name.place));
+                }
+                if let Some(list) = all.get_mut(index) {
+                    let line = line(self.sources, *place);
+                    list.push(Placement { conditions: conditions.clone(), line, is_use: true });
+                }
+            }
+        }
+        all
+    }
+
+    /// `{changed}` needs files that are selected; where none is, it could only ever be empty.
+    fn report_changed_in_none(&mut self, check: &draft::Check, conditions: &[usize], used: Option<Place>) {
+        let changed = check.verbs.iter().find(|v| matches!(&v.value, draft::Verb::Command(_, c) if c.has_changed()));
+        let none = conditions
+            .iter()
+            .filter_map(|c| self.draft.conditions.get(*c))
+            .find(|c| matches!(c.value, draft::Condition::ChangedNone(_)));
+        let (Some(verb), Some(none)) = (changed, none) else { return };
+        let error = Diagnostic::error(CHANGED_IN_NONE, "`{changed}` stands for no file inside `whenChangedNone`");
+        let error = match used {
+            Some(place) => error.label(place, "used here").label(verb.place, "`{changed}` is in this command"),
+            None => error.label(verb.place, "`{changed}` is in this command"),
+        };
+        self.sink.push(
+            error
+                .label(none.place, "this block applies when no selected file changed")
+                .help("move the check out of the block, or let its command find the files itself"),
+        );
+    }
+
+    /// Puts the checks together. `None` for those with an error.
+    fn checks(
+        &mut self,
+        values: Vec<Values>,
+        placements: Vec<Vec<Placement>>,
+        tiers: &[u8],
+        defaults: &Values,
+    ) -> Vec<Option<Check>> {
+        let ids = std::mem::take(&mut self.ids);
+        let defined = self.names.defined.clone();
+        let parts = defined.into_iter().zip(ids).zip(values.into_iter().zip(placements)).zip(tiers);
+        parts
+            .map(|(((check, id), (own, placements)), tier)| {
+                let (kind, body, assignments) = self.body(check)?;
+                let position = self.sources.position(check.place);
+                let named = check.name.is_some();
+                let mut made = own.into_check(id, kind, body, defaults);
+                made.env.extend(assignments);
+                Some(Check {
+                    named,
+                    place: check.place,
+                    line: position.line,
+                    column: position.column,
+                    placements,
+                    tier: *tier,
+                    ..made
+                })
+            })
+            .collect()
+    }
+}
+
+/// An index into the definitions, with the place that names it.
+pub(super) type Reference = draft::At<CheckIndex>;
+
+#[cfg(test)]
+mod tests {
+    //! What the language of its own cannot even express, its parser having found fault with it; other front ends can.
+    //! The rest is in `tests/diagnostics.rs`, from the text on.
+
+    use super::super::draft::{At, Gate, Limit, Sel, SelKind, Setting, Verb};
+    use super::*;
+    use crate::base::command::{Command, Env, Piece};
+    use crate::base::word::Word;
+    use crate::check::Kind;
+
+    fn at<T>(value: T) -> At<T> {
+        At::new(value, Place::default())
+    }
+
+    fn check(name: &str, settings: Vec<Setting>) -> Entry {
+        let pieces = vec![Piece::Word(Word::from("true"))];
+        Entry::Check(Box::new(draft::Check {
+            name: Some(at(name.to_owned())),
+            verbs: vec![at(Verb::Command(Kind::Run, Command::Argv { env: Env::new(), pieces }))],
+            settings: settings.into_iter().map(at).collect(),
+            conditions: Vec::new(),
+            tier_block: None,
+            place: Place::default(),
+        }))
+    }
+
+    fn codes(draft: &Draft, caps: &Caps) -> Vec<&'static str> {
+        let mut sink = Diagnostics::default();
+        let contract = validate_within(draft, &Sources::default(), caps, &mut sink);
+        assert_eq!(contract.is_none(), sink.has_errors());
+        sink.iter().map(|d| d.code.0.trim_start_matches("vplan::contract::")).collect()
+    }
+
+    fn with(settings: Vec<Setting>) -> Draft {
+        Draft { entries: vec![check("a", settings)], ..Draft::default() }
+    }
+
+    #[test]
+    fn beyond_the_language() {
+        let glob = |not| Sel { not, what: at(SelKind::Glob("a".to_owned())), inner: None };
+        let name = Sel { not: false, what: at(SelKind::Name("p".to_owned())), inner: None };
+        let words = || vec![at("1x".to_owned())];
+        let block = |entry: Entry| match entry {
+            Entry::Check(mut check) => {
+                check.tier_block = Some(at(3));
+                Entry::Check(check)
+            }
+            other => other,
+        };
+        for (draft, want) in [
+            (Draft { imports: vec![at("x".to_owned())], ..with(vec![]) }, vec!["import"]),
+            (Draft { defaults: vec![at(Setting::Setup)], ..with(vec![]) }, vec!["defaults_setting"]),
+            (
+                Draft { limits: vec![at(Limit::Jobs(0)), at(Limit::MaxChecks(u64::MAX))], ..with(vec![]) },
+                vec!["number", "number"],
+            ),
+            (Draft { gate: vec![at(Gate::Confirmations(0))], ..with(vec![]) }, vec!["number"]),
+            (Draft { gate: vec![at(Gate::OnExhausted("alow".to_owned()))], ..with(vec![]) }, vec!["unknown_word"]),
+            (
+                Draft { entries: vec![block(check("a", vec![])), block(check("b", vec![]))], ..Draft::default() },
+                vec!["number"],
+            ),
+            (with(vec![Setting::Tier(3)]), vec!["number"]),
+            (with(vec![Setting::Exit(vec![at(256), at(-1), at(0)])]), vec!["number", "number"]),
+            (with(vec![Setting::Env("1x".to_owned(), Word::default())]), vec!["env_name"]),
+            (with(vec![Setting::PassEnv(words())]), vec!["env_name"]),
+            (with(vec![Setting::PassEnv(vec![at("*".to_owned())])]), vec!["env_name"]),
+            (with(vec![Setting::PassEnv(vec![at("CARGO_*".to_owned())])]), vec![]),
+            (
+                with(vec![Setting::Produces(vec![name.clone(), glob(true), glob(false)])]),
+                vec!["not_a_glob", "not_a_glob"],
+            ),
+        ] {
+            assert_eq!(codes(&draft, &Caps::default()), want, "{draft:?}");
+        }
+    }
+
+    #[test]
+    fn caps() {
+        let caps = Caps { checks: 2, name_bytes: 3, paths_depth: 2, paths_globs: 3, sequence_members: 4 };
+        let checks = |names: &[&str]| names.iter().map(|n| check(n, vec![])).collect::<Vec<_>>();
+        let paths = |name: &str, items: &[&str]| draft::Paths {
+            name: at(name.to_owned()),
+            items: items
+                .iter()
+                .map(|i| {
+                    let glob = i.contains('.');
+                    let what = if glob { SelKind::Glob((*i).to_owned()) } else { SelKind::Name((*i).to_owned()) };
+                    Sel { not: false, what: at(what), inner: None }
+                })
+                .collect(),
+        };
+        let sequence = || draft::Sequence {
+            groups: vec![at(draft::Group::Names(vec![at("a".to_owned())])), at(draft::Group::Rest)],
+            place: Place::default(),
+        };
+        let errors = |draft: Draft| {
+            let unused = |code: &&str| *code != "unused_paths";
+            codes(&draft, &caps).into_iter().filter(unused).collect::<Vec<_>>()
+        };
+        let two = || Draft { entries: checks(&["a", "b"]), ..Draft::default() };
+        assert_eq!(errors(two()), Vec::<&str>::new());
+        assert_eq!(errors(Draft { entries: checks(&["a", "b", "c"]), ..Draft::default() }), ["too_many_checks"]);
+        assert_eq!(errors(Draft { entries: checks(&["abcd"]), ..Draft::default() }), ["name_length"]);
+        let nested = vec![paths("a", &["b"]), paths("b", &["c"]), paths("c", &["x.rs"])];
+        assert_eq!(errors(Draft { paths: nested, ..two() }), ["paths_size"]);
+        let doubled = vec![paths("a", &["b", "b"]), paths("b", &["x.rs", "y.rs"])];
+        assert_eq!(errors(Draft { paths: doubled, ..two() }), ["paths_size"]);
+        assert_eq!(errors(Draft { sequences: vec![sequence(), sequence()], ..two() }), Vec::<&str>::new());
+        assert_eq!(errors(Draft { sequences: vec![sequence(), sequence(), sequence()], ..two() }), ["sequence_size"]);
+    }
+
+    /// A chain of needs through all checks, a sequence through all of them, and the same with the ends joined.
+    #[test]
+    fn as_many_checks_as_there_may_be() {
+        let count = Caps::default().checks;
+        let name = |i: usize| at(format!("check-{i}"));
+        let entries = (0..count)
+            .map(|i| {
+                let glob = Sel { not: false, what: at(SelKind::Glob(format!("out/{i}/**"))), inner: None };
+                let mut settings = vec![Setting::Produces(vec![glob.clone()]), Setting::Requires(vec![glob])];
+                if i > 0 {
+                    settings.push(Setting::Needs(vec![name(i - 1)]));
+                }
+                check(&format!("check-{i}"), settings)
+            })
+            .collect();
+        let groups = (0..count).map(|i| at(draft::Group::Names(vec![name(i)]))).collect();
+        let mut draft =
+            Draft { entries, sequences: vec![draft::Sequence { groups, place: Place::default() }], ..Draft::default() };
+        assert_eq!(codes(&draft, &Caps::default()), Vec::<&str>::new());
+        let ends = [count - 1, 0].map(|i| at(draft::Group::Names(vec![name(i)])));
+        draft.sequences = vec![draft::Sequence { groups: ends.to_vec(), place: Place::default() }];
+        assert_eq!(codes(&draft, &Caps::default()), ["cycle"]);
+    }
 }

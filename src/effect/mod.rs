@@ -2,11 +2,17 @@
 #![expect(clippy::disallowed_methods, reason = "the door: the core's purity is a lint, and this is where it ends")]
 
 pub mod changes;
+pub mod clock;
 pub mod drive;
 pub mod environment;
 pub mod facts;
 pub mod files;
 pub mod git;
+pub mod infer;
+pub mod input;
 pub mod load;
 pub mod process;
 pub mod records;
+mod signals;
+pub mod terminal;
+pub mod verify;

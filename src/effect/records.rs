@@ -1,1 +1,376 @@
 //! What is left of a run on disk? `.vplan/runs/ID/`.
+//!
+//! Everything is reached from a directory that is held open, and no symlink is followed on the way down: a step that swaps a
+//! folder of the record for a symlink makes vplan write into the folder that was there before.
+
+use super::process::program::{Root, say};
+use crate::base::path::RepoPath;
+use crate::base::word::visible;
+use rustix::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use rustix::fs::{AtFlags, CWD, FallocateFlags, Mode, OFlags, mkdirat, openat, renameat, unlinkat};
+use rustix::io::Errno;
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// The folder at the root.
+pub const FOLDER: &str = ".vplan";
+/// What is set aside so that a run that fills the disk can still say how it ended, in bytes.
+const RESERVE: u64 = 64 * 1024;
+
+/// Why a record could not be kept.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// A file below `.vplan/` belongs to the repository.
+    #[error("`{0}` is tracked, but `.vplan/` is for records, which are no part of the repository")]
+    Tracked(RepoPath),
+    /// Something else is in the way.
+    #[error("`{}` is not a directory, or is a symlink; records of runs need a directory of their own", visible(.0.as_os_str().as_bytes()))]
+    NotADirectory(PathBuf),
+    /// The system refuses.
+    #[error("the record of the run cannot be kept in `{}`: {}", visible(.0.as_os_str().as_bytes()), say(.1))]
+    Io(PathBuf, #[source] io::Error),
+}
+
+impl RecordError {
+    /// How to mend it.
+    #[must_use]
+    pub fn help(&self) -> String {
+        match self {
+            RecordError::Tracked(path) => format!("`git rm --cached -- {path}` stops tracking it"),
+            RecordError::NotADirectory(_) => "move it away, or name another place with `--records DIR`".to_owned(),
+            RecordError::Io(..) => "`--records DIR` keeps the records in another place".to_owned(),
+        }
+    }
+}
+
+/// The record of one run, being written.
+#[derive(Debug)]
+pub struct RunRecord {
+    id: String,
+    path: PathBuf,
+    folder: OwnedFd,
+    logs: OwnedFd,
+    events: File,
+    /// How many bytes of the events are whole lines.
+    whole: u64,
+    reserved: bool,
+}
+
+impl RunRecord {
+    /// Begins a record below `.vplan/` at the root, or below `elsewhere`. `tracked` is the first file of the repository below
+    /// `.vplan/`, if there is one.
+    ///
+    /// # Errors
+    /// When there is such a file, or the directories and files cannot be made; nothing has been run then.
+    pub fn create(root: &Root, elsewhere: Option<&Path>, tracked: Option<&RepoPath>) -> Result<Self, RecordError> {
+        let (base, base_path) = match elsewhere {
+            Some(path) => {
+                let failed = |e: io::Error| RecordError::Io(path.to_owned(), e);
+                std::fs::create_dir_all(path).map_err(failed)?;
+                let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
+                (openat(CWD, path, flags, Mode::empty()).map_err(|e| failed(e.into()))?, path.to_owned())
+            }
+            None => {
+                if let Some(path) = tracked {
+                    return Err(RecordError::Tracked(path.clone()));
+                }
+                let path = root.path().join(FOLDER);
+                (folder(root.as_fd(), FOLDER, &path)?, path)
+            }
+        };
+        let failed = |e: Errno| RecordError::Io(base_path.clone(), e.into());
+        match create(base.as_fd(), ".gitignore") {
+            Ok(mut file) => file.write_all(b"*\n").map_err(|e| RecordError::Io(base_path.clone(), e))?,
+            Err(Errno::EXIST) => {}
+            Err(error) => return Err(failed(error)),
+        }
+        let runs_path = base_path.join("runs");
+        let runs = folder(base.as_fd(), "runs", &runs_path)?;
+        let id = new_id().map_err(|e| RecordError::Io(base_path.clone(), e))?;
+        let path = runs_path.join(&id);
+        // The id is random; if the directory is there all the same, somebody else made it.
+        mkdirat(&runs, &id, Mode::from_raw_mode(0o755)).map_err(failed)?;
+        let own = folder(runs.as_fd(), &id, &path)?;
+        let logs = folder(own.as_fd(), "logs", &path.join("logs"))?;
+        let events = create_append(own.as_fd(), "events.jsonl").map_err(failed)?;
+        let reserved = reserve(own.as_fd()).is_ok();
+        for directory in [&own, &runs, &base] {
+            rustix::fs::fsync(directory).map_err(failed)?;
+        }
+        Ok(Self { id, path, folder: own, logs, events, whole: 0, reserved })
+    }
+
+    /// The run's name: sorts by the time of its start, and is like no other.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The folder for logs.
+    #[must_use]
+    pub fn logs(&self) -> BorrowedFd<'_> {
+        self.logs.as_fd()
+    }
+
+    /// Adds a line, which ends in a line feed, to the events, in one write. A line that does not fit is taken back whole, and
+    /// the space that was set aside is given free for what is to follow.
+    ///
+    /// # Errors
+    /// A full disk, a quota, a limit on file sizes, a broken disk.
+    pub fn append(&mut self, line: &str) -> io::Result<()> {
+        match self.events.write_all(line.as_bytes()) {
+            Ok(()) => {
+                self.whole += line.len() as u64;
+                Ok(())
+            }
+            Err(error) => {
+                let _ = self.events.set_len(self.whole);
+                self.release();
+                Err(error)
+            }
+        }
+    }
+
+    /// Makes sure that all lines so far survive a loss of power.
+    ///
+    /// # Errors
+    /// When the disk does not take them. They may be lost then, whatever a second try says.
+    pub fn sync(&mut self) -> io::Result<()> {
+        let synced = self.events.sync_data();
+        if synced.is_err() {
+            self.release();
+        }
+        synced
+    }
+
+    /// Writes a file of the record as a whole: whoever reads it sees all of it or none, also after a loss of power.
+    ///
+    /// # Errors
+    /// What the system reports.
+    pub fn write(&mut self, name: &str, content: &[u8]) -> io::Result<()> {
+        let written = self.replace(name, content);
+        if written.is_err() && self.reserved {
+            self.release();
+            return self.replace(name, content);
+        }
+        written
+    }
+
+    /// Ends the record.
+    ///
+    /// # Errors
+    /// When the disk does not take its last lines.
+    pub fn finish(mut self) -> io::Result<()> {
+        self.release();
+        self.events.sync_data()
+    }
+
+    fn replace(&self, name: &str, content: &[u8]) -> io::Result<()> {
+        let temporary = format!(".{name}.new");
+        let _ = unlinkat(&self.folder, &temporary, AtFlags::empty());
+        let mut file = create(self.folder.as_fd(), &temporary)?;
+        let done = file
+            .write_all(content)
+            .and_then(|()| file.sync_all())
+            .and_then(|()| Ok(renameat(&self.folder, &temporary, &self.folder, name)?))
+            .and_then(|()| Ok(rustix::fs::fsync(&self.folder)?));
+        if done.is_err() {
+            let _ = unlinkat(&self.folder, &temporary, AtFlags::empty());
+        }
+        done
+    }
+
+    fn release(&mut self) {
+        if std::mem::take(&mut self.reserved) {
+            let _ = unlinkat(&self.folder, ".reserve", AtFlags::empty());
+        }
+    }
+}
+
+impl Drop for RunRecord {
+    fn drop(&mut self) {
+        self.release();
+    }
+}
+
+/// Makes a directory unless it is there, and opens it; a symlink or anything else in its place is refused.
+fn folder(parent: BorrowedFd<'_>, name: &str, path: &Path) -> Result<OwnedFd, RecordError> {
+    let made = match mkdirat(parent, name, Mode::from_raw_mode(0o755)) {
+        Ok(()) | Err(Errno::EXIST) => {
+            let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            openat(parent, name, flags, Mode::empty())
+        }
+        Err(error) => Err(error),
+    };
+    made.map_err(|error| match error {
+        Errno::NOTDIR | Errno::LOOP => RecordError::NotADirectory(path.to_owned()),
+        error => RecordError::Io(path.to_owned(), error.into()),
+    })
+}
+
+const CREATE: OFlags =
+    OFlags::CREATE.union(OFlags::EXCL).union(OFlags::WRONLY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+fn create(folder: BorrowedFd<'_>, name: &str) -> Result<File, Errno> {
+    openat(folder, name, CREATE, Mode::from_raw_mode(0o644)).map(File::from)
+}
+
+fn create_append(folder: BorrowedFd<'_>, name: &str) -> Result<File, Errno> {
+    openat(folder, name, CREATE | OFlags::APPEND, Mode::from_raw_mode(0o644)).map(File::from)
+}
+
+fn reserve(folder: BorrowedFd<'_>) -> io::Result<()> {
+    let file = create(folder, ".reserve")?;
+    let reserved = rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, RESERVE);
+    if reserved.is_err() {
+        let _ = unlinkat(folder, ".reserve", AtFlags::empty());
+    }
+    Ok(reserved?)
+}
+
+/// `20260102T030405.678Z-` and 128 random bits.
+fn new_id() -> io::Result<String> {
+    let mut random = [0; 16];
+    File::open("/dev/urandom")?.read_exact(&mut random)?;
+    let hex: String = random.iter().map(|b| format!("{b:02x}")).collect();
+    let (time, millis) = wall_clock_parts();
+    let compact: String = time.chars().filter(|c| !matches!(c, '-' | ':')).collect();
+    Ok(format!("{compact}.{millis:03}Z-{hex}"))
+}
+
+/// Now, by the wall clock, in UTC (RFC 3339). For people; it may jump, and nothing depends on it.
+#[must_use]
+pub fn wall_clock() -> String {
+    let (time, millis) = wall_clock_parts();
+    format!("{time}.{millis:03}Z")
+}
+
+fn wall_clock_parts() -> (String, u32) {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    (civil(since.as_secs()), since.subsec_millis())
+}
+
+/// Seconds since 1970 as a date and a time of day of the Gregorian calendar.
+fn civil(seconds: u64) -> String {
+    let (mut days, second) = (seconds / 86_400, seconds % 86_400);
+    let leap = |y: u64| y.is_multiple_of(4) && (!y.is_multiple_of(100) || y.is_multiple_of(400));
+    // 400 years have 146,097 days.
+    let mut year = 1970 + days / 146_097 * 400;
+    days %= 146_097;
+    while days >= 365 + u64::from(leap(year)) {
+        days -= 365 + u64::from(leap(year));
+        year += 1;
+    }
+    let mut month = 1;
+    for length in [31, 28 + u64::from(leap(year)), 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] {
+        if days < length {
+            break;
+        }
+        days -= length;
+        month += 1;
+    }
+    let day = days + 1;
+    format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}", second / 3600, second / 60 % 60, second % 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    fn root() -> (tempfile::TempDir, Root) {
+        let dir = tempfile::tempdir().unwrap();
+        let root = Root::open(dir.path()).unwrap();
+        (dir, root)
+    }
+
+    #[test]
+    fn a_record() {
+        let (dir, root) = root();
+        let mut record = RunRecord::create(&root, None, None).unwrap();
+        record.append("{\"seq\":0}\n").unwrap();
+        record.sync().unwrap();
+        record.append("{\"seq\":1}\n").unwrap();
+        record.write("plan.json", b"{}").unwrap();
+        record.write("report.json", b"old").unwrap();
+        record.write("report.json", b"new").unwrap();
+        let path = record.path().to_owned();
+        record.finish().unwrap();
+        assert_eq!(fs::read_to_string(path.join("events.jsonl")).unwrap(), "{\"seq\":0}\n{\"seq\":1}\n");
+        assert_eq!(fs::read_to_string(path.join("report.json")).unwrap(), "new");
+        assert_eq!(fs::read_to_string(dir.path().join(".vplan/.gitignore")).unwrap(), "*\n");
+        let mut left: Vec<_> =
+            fs::read_dir(&path).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        left.sort();
+        assert_eq!(left, ["events.jsonl", "logs", "plan.json", "report.json"]);
+    }
+
+    #[test]
+    fn two_runs_do_not_meet() {
+        let (_dir, root) = root();
+        let a = RunRecord::create(&root, None, None).unwrap();
+        let b = RunRecord::create(&root, None, None).unwrap();
+        assert_ne!(a.path(), b.path());
+        assert_eq!(a.id().len(), 53);
+    }
+
+    #[test]
+    fn what_is_in_the_way_is_refused() {
+        let (dir, root) = root();
+        let tracked = RepoPath::parse(b".vplan/x").unwrap();
+        assert!(matches!(RunRecord::create(&root, None, Some(&tracked)), Err(RecordError::Tracked(_))));
+
+        let elsewhere = tempfile::tempdir().unwrap();
+        symlink(elsewhere.path(), dir.path().join(".vplan")).unwrap();
+        let refused = RunRecord::create(&root, None, None).unwrap_err();
+        assert!(matches!(refused, RecordError::NotADirectory(_)), "{refused}");
+        assert!(refused.help().contains("--records"));
+        assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 0, "nothing was written through the symlink");
+
+        let record = RunRecord::create(&root, Some(&elsewhere.path().join("a/b")), Some(&tracked)).unwrap();
+        assert!(record.path().starts_with(elsewhere.path()));
+
+        fs::remove_file(dir.path().join(".vplan")).unwrap();
+        fs::write(dir.path().join(".vplan"), "").unwrap();
+        assert!(matches!(RunRecord::create(&root, None, None), Err(RecordError::NotADirectory(_))));
+    }
+
+    #[test]
+    fn a_swapped_folder_is_not_followed() {
+        let (dir, root) = root();
+        let mut record = RunRecord::create(&root, None, None).unwrap();
+        let victim = tempfile::tempdir().unwrap();
+        let aside = dir.path().join("aside");
+        fs::rename(record.path(), &aside).unwrap();
+        symlink(victim.path(), record.path()).unwrap();
+        record.append("{}\n").unwrap();
+        record.write("report.json", b"{}").unwrap();
+        assert_eq!(fs::read_dir(victim.path()).unwrap().count(), 0);
+        assert!(aside.join("report.json").exists());
+    }
+
+    #[test]
+    fn dates() {
+        for (seconds, text) in [
+            (0, "1970-01-01T00:00:00"),
+            (951_782_400, "2000-02-29T00:00:00"),
+            (951_868_799, "2000-02-29T23:59:59"),
+            (951_868_800, "2000-03-01T00:00:00"),
+            (1_735_689_599, "2024-12-31T23:59:59"),
+            (4_107_542_400, "2100-03-01T00:00:00"),
+            (12_622_780_800, "2370-01-01T00:00:00"),
+        ] {
+            assert_eq!(civil(seconds), text, "{seconds}");
+        }
+    }
+}

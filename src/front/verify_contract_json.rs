@@ -1,11 +1,476 @@
-//! Placeholder of the front end.
+//! What does a contract in JSON say? `verify.contract.json` to draft (engine.md section 13).
+//!
+//! Strict JSON (RFC 8259): no comments, no trailing commas, no bare names, no key twice. Its checks are anonymous; they
+//! come in the order `commands`, `byRole`, `rules`, each in the order of the file.
 
-use crate::base::diagnostic::Diagnostics;
-use crate::base::source::Sources;
-use crate::base::span::SourceId;
-use crate::contract::draft::Draft;
+use crate::base::canon::Digest;
+use crate::base::diagnostic::{Code, Diagnostic, Diagnostics};
+use crate::base::source::{Source, Sources};
+use crate::base::span::{Place, SourceId, Span};
+use crate::base::word::visible;
+use crate::check::Kind;
+use crate::contract::draft::{At, Check, Condition, Draft, Entry, Sel, SelKind, Verb};
+use crate::lang::command::parse_command;
+use jsonc_parser::ast::{Array, Object, ObjectProp, ObjectPropName, StringLit, Value};
+use jsonc_parser::common::{Range, Ranged};
+use jsonc_parser::errors::{ParseError, ParseErrorKind};
+use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+use std::collections::BTreeMap;
 
-/// Lowers.
-pub fn lower(_sources: &Sources, _id: SourceId, _sink: &mut Diagnostics) -> Draft {
-    Draft::default()
+/// The text is no JSON.
+pub const SYNTAX: Code = Code("vplan::json::syntax");
+/// Lists and objects are nested deeper than the cap.
+pub const DEPTH: Code = Code("vplan::json::depth");
+/// A key stands twice in an object.
+pub const DUPLICATE_KEY: Code = Code("vplan::json::duplicate_key");
+/// A key that a contract does not have.
+pub const UNKNOWN_KEY: Code = Code("vplan::json::unknown_key");
+/// A key that a contract must have is not there.
+pub const MISSING_KEY: Code = Code("vplan::json::missing_key");
+/// A value of another type than the key has.
+pub const WRONG_TYPE: Code = Code("vplan::json::wrong_type");
+/// A condition without globs.
+pub const EMPTY_CONDITION: Code = Code("vplan::json::empty_condition");
+/// A key that existing contracts have and vplan does not use.
+pub const UNSUPPORTED_KEY: Code = Code("vplan::json::unsupported_key");
+
+/// All codes of this front end.
+pub const CODES: &[Code] =
+    &[SYNTAX, DEPTH, DUPLICATE_KEY, UNKNOWN_KEY, MISSING_KEY, WRONG_TYPE, EMPTY_CONDITION, UNSUPPORTED_KEY];
+
+/// How deep lists and objects may nest (language.md section 2). Checked before anything recursive sees the text.
+const MAX_DEPTH: usize = 64;
+
+/// Lowers a contract in JSON to a draft.
+pub fn lower(sources: &Sources, id: SourceId, sink: &mut Diagnostics) -> Draft {
+    let Some(source) = sources.get(id) else { return Draft::default() };
+    let mut lowering =
+        Lowering { source, id, draft: Draft { path: source.name().to_owned(), ..Draft::default() }, sink };
+    lowering.text();
+    lowering.draft
+}
+
+struct Lowering<'s> {
+    source: &'s Source,
+    id: SourceId,
+    draft: Draft,
+    sink: &'s mut Diagnostics,
+}
+
+impl Lowering<'_> {
+    fn text(&mut self) {
+        let source = self.source;
+        let text = source.text();
+        if let Some(offset) = too_deep(text) {
+            let error = Diagnostic::error(DEPTH, format!("nested more than {MAX_DEPTH} deep"));
+            self.sink.push(error.label(self.place(Range::new(offset, offset + 1)), "one level too many"));
+            return;
+        }
+        let value = match parse_to_ast(text, &CollectOptions::default(), &strict()) {
+            Ok(parsed) => parsed.value,
+            Err(fault) => {
+                self.report_syntax(&fault);
+                return;
+            }
+        };
+        let Some(value) = value else {
+            let error = Diagnostic::error(SYNTAX, "an empty file is no contract");
+            let place = self.place(Range::new(0, 0));
+            self.sink.push(error.label(place, "nothing here").help("a contract that selects nothing is `{}`"));
+            return;
+        };
+        // A second reader, for its own sake (it is stricter about characters) and for the digest.
+        match serde_json::from_str::<serde_json::Value>(text) {
+            Ok(value) => self.draft.digest = Some(Digest::of_value(&value)),
+            Err(fault) => {
+                let offset = offset_of(text, fault.line(), fault.column());
+                let message = fault.to_string();
+                let message = message.split(" at line ").next().unwrap_or_default();
+                let error = Diagnostic::error(SYNTAX, format!("this is not JSON: {message}"));
+                self.sink.push(error.label(self.place(Range::new(offset, offset)), "here"));
+                return;
+            }
+        }
+        self.report_duplicate_keys(&value);
+        match value {
+            Value::Object(object) => self.contract(&object),
+            other => self.wrong_type("a contract", "an object", &other),
+        }
+    }
+
+    fn contract(&mut self, object: &Object<'_>) {
+        self.check_keys(object, "a contract", &["commands", "byRole", "rules"], &["visualProbes"]);
+        if let Some(list) = self.array(object, "commands") {
+            self.commands("commands", list, &[]);
+        }
+        if let Some(property) = object.get("byRole") {
+            match &property.value {
+                Value::Object(roles) => roles.properties.iter().for_each(|role| self.role(role)),
+                other => self.wrong_type("`byRole`", "an object", other),
+            }
+        }
+        for rule in self.array(object, "rules").into_iter().flat_map(|list| &list.elements) {
+            match rule {
+                Value::Object(rule) => self.rule(rule),
+                other => self.wrong_type("an entry of `rules`", "an object", other),
+            }
+        }
+    }
+
+    fn role(&mut self, role: &ObjectProp<'_>) {
+        let place = self.place(role.name.range());
+        let name = At::new(role.name.as_str().to_owned(), place);
+        match &role.value {
+            Value::Array(list) => {
+                let condition = self.condition(Condition::Role(vec![name]), place);
+                self.commands(&shown(&role.name), list, &[condition]);
+            }
+            other => self.wrong_type(&format!("`{}`", shown(&role.name)), "a list of commands", other),
+        }
+    }
+
+    fn rule(&mut self, rule: &Object<'_>) {
+        self.check_keys(rule, "a rule", &["whenChangedAny", "whenChangedAll", "commands"], &[]);
+        let mut conditions = Vec::new();
+        let kinds: [(&str, fn(Vec<Sel>) -> Condition); 2] =
+            [("whenChangedAny", Condition::ChangedAny), ("whenChangedAll", Condition::ChangedAll)];
+        for (key, make) in kinds {
+            let (Some(list), Some(property)) = (self.array(rule, key), rule.get(key)) else { continue };
+            let place = self.place(property.name.range());
+            if list.elements.is_empty() {
+                self.sink.push(
+                    Diagnostic::error(EMPTY_CONDITION, format!("`{key}` without globs never holds"))
+                        .label(self.place(list.range), "an empty list")
+                        .help("take the key away for a rule that always applies"),
+                );
+            }
+            let items = self.strings(key, list).into_iter().map(|s| self.sel(s)).collect();
+            conditions.push(self.condition(make(items), place));
+        }
+        match rule.get("commands") {
+            Some(_) => {
+                if let Some(list) = self.array(rule, "commands") {
+                    self.commands("commands", list, &conditions);
+                }
+            }
+            None => self.sink.push(
+                Diagnostic::error(MISSING_KEY, "a rule without `commands` does nothing")
+                    .label(self.place(rule.range), "no `commands` in this rule"),
+            ),
+        }
+    }
+
+    fn commands(&mut self, what: &str, list: &Array<'_>, conditions: &[usize]) {
+        for text in self.strings(what, list) {
+            let place = self.place(text.range);
+            let verb = At::new(Verb::Command(Kind::Run, parse_command(&text.value)), place);
+            self.draft.entries.push(Entry::Check(Box::new(Check {
+                name: None,
+                verbs: vec![verb],
+                settings: Vec::new(),
+                conditions: conditions.to_vec(),
+                tier_block: None,
+                place,
+            })));
+        }
+    }
+
+    fn condition(&mut self, condition: Condition, place: Place) -> usize {
+        self.draft.conditions.push(At::new(condition, place));
+        self.draft.conditions.len() - 1
+    }
+
+    fn sel(&self, literal: &StringLit<'_>) -> Sel {
+        let value: &str = &literal.value;
+        let (not, glob) = value.strip_prefix('!').map_or((false, value), |glob| (true, glob));
+        // Between the quotes stands the value itself unless there are escapes.
+        let plain = literal.range.end - literal.range.start == value.len() + 2;
+        Sel {
+            not,
+            what: At::new(SelKind::Glob(glob.to_owned()), self.place(literal.range)),
+            inner: plain.then_some(literal.range.start + 1 + usize::from(not)),
+        }
+    }
+
+    /// The list behind a key, if there is one.
+    fn array<'v, 'a>(&mut self, object: &'v Object<'a>, key: &str) -> Option<&'v Array<'a>> {
+        match &object.get(key)?.value {
+            Value::Array(list) => Some(list),
+            other => {
+                self.wrong_type(&format!("`{key}`"), "a list", other);
+                None
+            }
+        }
+    }
+
+    fn strings<'v, 'a>(&mut self, what: &str, list: &'v Array<'a>) -> Vec<&'v StringLit<'a>> {
+        let mut strings = Vec::with_capacity(list.elements.len());
+        for element in &list.elements {
+            match element {
+                Value::StringLit(text) => strings.push(text),
+                other => self.wrong_type(&format!("an entry of `{what}`"), "a string", other),
+            }
+        }
+        strings
+    }
+
+    fn wrong_type(&mut self, what: &str, wanted: &str, found: &Value<'_>) {
+        let found_type = match found {
+            Value::StringLit(_) => "a string",
+            Value::NumberLit(_) => "a number",
+            Value::BooleanLit(_) => "a boolean",
+            Value::Object(_) => "an object",
+            Value::Array(_) => "a list",
+            Value::NullKeyword(_) => "null",
+        };
+        let error = Diagnostic::error(WRONG_TYPE, format!("{what} is {wanted}, not {found_type}"));
+        self.sink.push(error.label(self.place(found.range()), found_type));
+    }
+
+    fn check_keys(&mut self, object: &Object<'_>, what: &str, known: &[&str], unsupported: &[&str]) {
+        for property in &object.properties {
+            let (key, place) = (property.name.as_str(), self.place(property.name.range()));
+            if known.contains(&key) {
+                continue;
+            }
+            if unsupported.contains(&key) {
+                let warning = Diagnostic::warning(UNSUPPORTED_KEY, format!("`{key}` is not supported"));
+                self.sink.push(warning.label(place, "has no effect").help("write what it checks as a command"));
+                continue;
+            }
+            let near = known.iter().map(|k| (strsim::damerau_levenshtein(k, key), *k)).min();
+            let error = Diagnostic::error(UNKNOWN_KEY, format!("{what} has no key `{}`", shown(&property.name)));
+            self.sink.push(match near.filter(|(distance, k)| *distance <= k.len() / 3) {
+                Some((_, near)) => error
+                    .label(place, format!("did you mean `{near}`?"))
+                    .help(format!("replace `{}` by `{near}`", shown(&property.name))),
+                None => {
+                    let list = known.iter().map(|k| format!("`{k}`")).collect::<Vec<_>>().join(", ");
+                    error.label(place, "unknown key").help(format!("its keys are {list}"))
+                }
+            });
+        }
+    }
+
+    /// Reports keys that stand twice, in all objects. The text's depth is bounded, so this recursion is.
+    fn report_duplicate_keys(&mut self, value: &Value<'_>) {
+        match value {
+            Value::Array(list) => list.elements.iter().for_each(|v| self.report_duplicate_keys(v)),
+            Value::Object(object) => {
+                let mut seen: BTreeMap<&str, Range> = BTreeMap::new();
+                for property in &object.properties {
+                    let range = property.name.range();
+                    if let Some(first) = seen.get(property.name.as_str()) {
+                        let error =
+                            Diagnostic::error(DUPLICATE_KEY, format!("`{}` stands twice", shown(&property.name)));
+                        let error =
+                            error.label(self.place(range), "again here").label(self.place(*first), "first here");
+                        self.sink.push(error.help("write all of it under one key"));
+                    } else {
+                        seen.insert(property.name.as_str(), range);
+                    }
+                    self.report_duplicate_keys(&property.value);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn report_syntax(&mut self, fault: &ParseError) {
+        let (message, help) = match fault.kind() {
+            ParseErrorKind::CommentsNotAllowed => {
+                ("JSON has no comments", Some("a contract in vplan's own language has"))
+            }
+            ParseErrorKind::TrailingCommasNotAllowed => ("a comma behind the last entry", Some("take the comma away")),
+            ParseErrorKind::SingleQuotedStringsNotAllowed => {
+                ("strings stand in double quotes", Some("write `\"` for each `'`"))
+            }
+            ParseErrorKind::ExpectedStringObjectProperty => ("keys stand in double quotes", None),
+            ParseErrorKind::ExpectedComma => ("a comma is missing", None),
+            ParseErrorKind::ExpectedColonAfterObjectKey => ("a key is followed by a colon", None),
+            ParseErrorKind::ExpectedObjectValue => ("a value is missing behind the colon", None),
+            ParseErrorKind::MultipleRootJsonValues => ("the file goes on behind the contract", None),
+            ParseErrorKind::UnterminatedArray => ("a list that does not end", Some("close it with `]`")),
+            ParseErrorKind::UnterminatedObject => ("an object that does not end", Some("close it with `}`")),
+            ParseErrorKind::String(_) => ("a string that cannot be read", None),
+            _ => ("this is not JSON", None),
+        };
+        let mut error = Diagnostic::error(SYNTAX, message).label(self.place(fault.range()), "here");
+        error.help = help.map(str::to_owned);
+        self.sink.push(error);
+    }
+
+    fn place(&self, range: Range) -> Place {
+        let end = self.source.text().len();
+        Place::new(self.id, Span::new(range.start.min(end), range.end.min(end)))
+    }
+}
+
+/// A key, safe to show.
+fn shown(name: &ObjectPropName<'_>) -> String {
+    visible(name.as_str().as_bytes())
+}
+
+fn strict() -> ParseOptions {
+    ParseOptions {
+        allow_comments: false,
+        allow_loose_object_property_names: false,
+        allow_trailing_commas: false,
+        allow_missing_commas: false,
+        allow_single_quoted_strings: false,
+        allow_hexadecimal_numbers: false,
+        allow_unary_plus_numbers: false,
+        allow_bare_decimal_point_numbers: false,
+        allow_non_finite_numbers: false,
+        allow_extended_string_escapes: false,
+    }
+}
+
+/// The first bracket that opens a level too many. Brackets in strings do not count; a text that is no JSON at all may be
+/// misread, but never as less deep than a parser would find it.
+fn too_deep(text: &str) -> Option<usize> {
+    let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
+    for (offset, byte) in text.bytes().enumerate() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            b'[' | b'{' if !in_string => {
+                depth += 1;
+                if depth > MAX_DEPTH {
+                    return Some(offset);
+                }
+            }
+            b']' | b'}' if !in_string => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The offset of a line (from 1) and a column in bytes (from 1).
+fn offset_of(text: &str, line: usize, column: usize) -> usize {
+    let start: usize = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
+    (start + column.saturating_sub(1)).min(text.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::command::Command;
+    use crate::contract::validate::validate;
+
+    fn lowered(text: &str) -> (Draft, Diagnostics, Sources) {
+        let (mut sources, mut sink) = (Sources::default(), Diagnostics::default());
+        let id = sources.add(Source::new("verify.contract.json", text));
+        let draft = lower(&sources, id, &mut sink);
+        (draft, sink, sources)
+    }
+
+    /// Errors and warnings with the text that they underline.
+    fn faults(text: &str) -> Vec<(&'static str, String)> {
+        let (_, sink, sources) = lowered(text);
+        let show = |d: &Diagnostic| {
+            let place = d.labels[0].place;
+            (
+                d.code.0.trim_start_matches("vplan::json::"),
+                sources.get(place.source).unwrap().slice(place.span).to_owned(),
+            )
+        };
+        sink.iter().map(show).collect()
+    }
+
+    #[test]
+    fn malformed() {
+        let deep = format!("{{\"rules\":{}{}}}", "[".repeat(80), "]".repeat(80));
+        let table: &[(&str, &[(&str, &str)])] = &[
+            ("{}", &[]),
+            ("\u{feff}{\"commands\": []}\r\n", &[]),
+            ("", &[("syntax", "")]),
+            ("  \n", &[("syntax", "")]),
+            ("[]", &[("wrong_type", "[]")]),
+            ("null", &[("wrong_type", "null")]),
+            ("{\"commands\": [\"a\"],}", &[("syntax", ",")]),
+            ("// c\n{}", &[("syntax", "// c")]),
+            ("{commands: []}", &[("syntax", "commands")]),
+            ("{'commands': []}", &[("syntax", "'")]),
+            ("{\"commands\": [\"a\" \"b\"]}", &[("syntax", "")]),
+            ("{\"commands\": [\"a\nb\"]}", &[("syntax", "")]),
+            ("{\"commands\": [", &[("syntax", "[")]),
+            ("{} {}", &[("syntax", "{")]),
+            ("{\u{2003}}", &[("syntax", "")]),
+            (&deep, &[("depth", "[")]),
+            ("{\"commands\": 1}", &[("wrong_type", "1")]),
+            ("{\"commands\": null}", &[("wrong_type", "null")]),
+            ("{\"commands\": [1, true]}", &[("wrong_type", "1"), ("wrong_type", "true")]),
+            ("{\"byRole\": []}", &[("wrong_type", "[]")]),
+            ("{\"byRole\": {\"worker\": \"b\"}}", &[("wrong_type", "\"b\"")]),
+            ("{\"rules\": {}}", &[("wrong_type", "{}")]),
+            ("{\"rules\": [\"x\"]}", &[("wrong_type", "\"x\"")]),
+            ("{\"rules\": [{}]}", &[("missing_key", "{}")]),
+            ("{\"rules\": [{\"whenChangedAny\": [], \"commands\": []}]}", &[("empty_condition", "[]")]),
+            ("{\"rules\": [{\"whenChangedAny\": \"a\", \"commands\": []}]}", &[("wrong_type", "\"a\"")]),
+            ("{\"rules\": [{\"whenChangedAll\": [{}], \"commands\": []}]}", &[("wrong_type", "{}")]),
+            ("{\"comands\": []}", &[("unknown_key", "\"comands\"")]),
+            ("{\"rules\": [{\"when\": 1, \"commands\": []}]}", &[("unknown_key", "\"when\"")]),
+            ("{\"commands\": [], \"commands\": []}", &[("duplicate_key", "\"commands\"")]),
+            (
+                "{\"visualProbes\": [{\"a\": 1, \"a\": 2}]}",
+                &[("duplicate_key", "\"a\""), ("unsupported_key", "\"visualProbes\"")],
+            ),
+        ];
+        for (text, want) in table {
+            let got = faults(text);
+            let got: Vec<(&str, &str)> = got.iter().map(|(code, text)| (*code, text.as_str())).collect();
+            assert_eq!(&got, want, "{text}");
+        }
+    }
+
+    #[test]
+    fn meaning() {
+        let (draft, mut sink, sources) = lowered(
+            r#"{"rules": [{"whenChangedAny": ["src/**", "!src/\u0067en/**"], "whenChangedAll": ["a"], "commands": ["x"]}, {"commands": ["y"]}],
+               "byRole": {"tester": ["t"], "docser": []}, "commands": ["CI=1 a b", "a && b"]}"#,
+        );
+        assert_eq!(sink, Diagnostics::default());
+        let contract = validate(&draft, &sources, &mut sink).unwrap();
+        let shape: Vec<(&str, Vec<usize>, usize)> =
+            contract.checks.iter().map(|c| (c.id.as_str(), c.placements[0].conditions.clone(), c.line)).collect();
+        assert_eq!(
+            shape,
+            [("a-b", vec![], 2), ("a-b-2", vec![], 2), ("t", vec![0], 2), ("x", vec![2, 3], 1), ("y", vec![], 1)]
+        );
+        assert!(contract.checks.iter().all(|c| !c.named));
+        assert!(contract.checks[0].env.contains_key("CI"));
+        let crate::contract::Body::Command(unsupported) = &contract.checks[1].body else { panic!() };
+        assert!(matches!(unsupported, Command::Unsupported { text, .. } if text == "a && b"));
+        let Condition::ChangedAny(items) = &draft.conditions[2].value else { panic!() };
+        assert_eq!(items.iter().map(|i| (i.not, i.inner)).collect::<Vec<_>>(), [(false, Some(32)), (true, None)]);
+    }
+
+    #[test]
+    fn unknown_roles_and_globs_are_found_behind_the_front_end() {
+        let (draft, mut sink, sources) =
+            lowered(r#"{"byRole": {"Tester": ["t"]}, "rules": [{"whenChangedAny": ["!a"], "commands": []}]}"#);
+        assert!(validate(&draft, &sources, &mut sink).is_none());
+        let codes: Vec<&str> = sink.iter().map(|d| d.code.0).collect();
+        assert_eq!(codes, ["vplan::contract::unknown_role", "vplan::contract::only_exclusions"]);
+    }
+
+    #[test]
+    fn layout_does_not_change_the_digest() {
+        let digest = |text: &str| lowered(text).0.digest.unwrap();
+        assert_eq!(
+            digest(r#"{"commands":["a"],"rules":[]}"#),
+            digest("{ \"rules\": [],\n\"commands\": [\"\\u0061\"] }")
+        );
+        assert_ne!(digest(r#"{"commands":["a","b"]}"#), digest(r#"{"commands":["b","a"]}"#));
+    }
+
+    #[test]
+    fn brackets_in_strings_are_not_nesting() {
+        assert_eq!(too_deep(&format!("[\"{}\\\"[\"]", "[".repeat(100))), None);
+        assert_eq!(too_deep(&"[]".repeat(100)), None);
+        assert_eq!(too_deep(&"{[".repeat(40)), Some(64));
+    }
 }

@@ -1,29 +1,30 @@
 //! What identifies a plan?
 
-use super::Plan;
-use crate::base::canon::Digest;
+use super::facts::Fact;
+use super::request::RequestRecord;
+use super::{ContractRef, Note, Omitted, Plan, Policy, Reason, Rewrite, Step, Tier};
+use crate::base::canon::{Digest, Hasher, write_canonical};
+use serde::ser::SerializeSeq;
+use serde::{Serialize, Serializer};
+use std::io::{BufWriter, Write};
 
 /// The plan without annotations (source positions, `describe`, the digest itself): what the digest covers.
 #[must_use]
 pub fn without_annotations(plan: &Plan) -> Plan {
     let mut plan = plan.clone();
     plan.digest = None;
-    for step in &mut plan.steps {
-        step.describe = None;
-        step.source = None;
-        step.reasons.iter_mut().for_each(|r| r.line = None);
-    }
-    for omitted in &mut plan.omitted {
-        omitted.line = None;
-        omitted.reasons.iter_mut().for_each(|r| r.line = None);
-    }
+    plan.steps.iter_mut().for_each(strip_step);
+    plan.omitted.iter_mut().for_each(strip_omitted);
     plan
 }
 
 /// The digest of a plan's canonical form.
 #[must_use]
 pub fn digest(plan: &Plan) -> Digest {
-    Digest::of_value(&without_annotations(plan))
+    // Writing into a hasher cannot fail, and plans have string keys only.
+    let mut writer = BufWriter::with_capacity(1 << 16, Hasher::default());
+    let _ = write_to(plan, &mut writer);
+    writer.into_inner().map(Hasher::finish).unwrap_or_else(|_| Digest::of_value(&without_annotations(plan)))
 }
 
 /// Sets the plan's digest.
@@ -31,4 +32,81 @@ pub fn digest(plan: &Plan) -> Digest {
 pub fn seal(mut plan: Plan) -> Plan {
     plan.digest = Some(digest(&plan));
     plan
+}
+
+/// Writes the canonical form: RFC 8785, without annotations, without a final newline.
+///
+/// # Errors
+/// What the writer reports.
+pub fn write_to(plan: &Plan, writer: impl Write) -> std::io::Result<()> {
+    write_canonical(&Bare::of(plan), writer)
+}
+
+fn strip_step(step: &mut Step) {
+    step.describe = None;
+    step.source = None;
+    step.reasons.iter_mut().for_each(strip_reason);
+}
+
+fn strip_omitted(omitted: &mut Omitted) {
+    omitted.line = None;
+    omitted.reasons.iter_mut().for_each(strip_reason);
+}
+
+fn strip_reason(reason: &mut Reason) {
+    reason.line = None;
+}
+
+/// A plan without annotations that borrows everything large, so that sealing does not double a plan of 100,000 files.
+/// The fields are those of [`Plan`], in their order.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Bare<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    contract: &'a Option<ContractRef>,
+    facts: &'a [Fact],
+    #[serde(skip_serializing_if = "<[Note]>::is_empty")]
+    notes: &'a [Note],
+    omitted: Stripped<'a, Omitted>,
+    policy: &'a Policy,
+    request: &'a RequestRecord,
+    rewrites: &'a [Rewrite],
+    steps: Stripped<'a, Step>,
+    tiers: &'a [Tier],
+    version: u32,
+}
+
+impl<'a> Bare<'a> {
+    fn of(plan: &'a Plan) -> Self {
+        // Without `..`, so that a new field of a plan cannot be forgotten here.
+        let Plan { contract, digest: _, facts, notes, omitted, policy, request, rewrites, steps, tiers, version } =
+            plan;
+        Bare {
+            contract,
+            facts,
+            notes,
+            omitted: Stripped(omitted, strip_omitted),
+            policy,
+            request,
+            rewrites,
+            steps: Stripped(steps, strip_step),
+            tiers,
+            version: *version,
+        }
+    }
+}
+
+/// A list whose items are stripped one at a time.
+struct Stripped<'a, T>(&'a [T], fn(&mut T));
+
+impl<T: Serialize + Clone> Serialize for Stripped<'_, T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut list = serializer.serialize_seq(Some(self.0.len()))?;
+        for item in self.0 {
+            let mut item = item.clone();
+            (self.1)(&mut item);
+            list.serialize_element(&item)?;
+        }
+        list.end()
+    }
 }

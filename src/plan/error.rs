@@ -1,5 +1,7 @@
 //! Why can a request not be planned?
 
+use crate::base::word::visible;
+
 /// A request that does not fit the contract. All of them are usage errors (exit 2).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
@@ -10,4 +12,58 @@ pub struct PlanError {
     pub message: String,
     /// The way out.
     pub help: Option<String>,
+}
+
+/// All codes of this room.
+pub const CODES: [&str; 7] =
+    [UNKNOWN_ROLE, UNKNOWN_CHECK, UNKNOWN_TAG, BLANK_REASON, SKIPPED_NEED, BATCHED_REPORT, DOCUMENT];
+
+/// The role is none of the contract's.
+pub const UNKNOWN_ROLE: &str = "vplan::plan::unknown_role";
+/// `--only`, `--skip` or `explain` name no check.
+pub const UNKNOWN_CHECK: &str = "vplan::plan::unknown_check";
+/// `--only tag:T` with a tag that no check has.
+pub const UNKNOWN_TAG: &str = "vplan::plan::unknown_tag";
+/// A waiver without a reason.
+pub const BLANK_REASON: &str = "vplan::plan::blank_reason";
+/// A waived check is needed by one that runs.
+pub const SKIPPED_NEED: &str = "vplan::plan::skipped_need";
+/// Too many changed files for a check that must run once.
+pub const BATCHED_REPORT: &str = "vplan::plan::batched_report";
+/// A plan that cannot be read.
+pub const DOCUMENT: &str = "vplan::plan::document";
+
+impl PlanError {
+    pub(super) fn new(code: &'static str, message: impl Into<String>, help: Option<String>) -> Self {
+        Self { code, message: message.into(), help }
+    }
+
+    /// A name that is none of those known, with the nearest one or all of them as help.
+    pub(super) fn unknown<'a>(
+        code: &'static str,
+        what: &str,
+        given: &str,
+        known: impl Iterator<Item = &'a str> + Clone,
+    ) -> Self {
+        const LISTED: usize = 12;
+        let help = match nearest(given, known.clone()) {
+            Some(name) => Some(format!("did you mean `{}`?", visible(name.as_bytes()))),
+            None => match known.clone().count() {
+                0 => None,
+                n if n <= LISTED => {
+                    let all: Vec<String> = known.map(|k| format!("`{}`", visible(k.as_bytes()))).collect();
+                    Some(format!("known are {}", all.join(", ")))
+                }
+                n => Some(format!("`vplan explain` lists all {n}")),
+            },
+        };
+        Self::new(code, format!("no {what} is called `{}`", visible(given.as_bytes())), help)
+    }
+}
+
+/// The known name that a person most likely meant. Of equally near ones the first.
+fn nearest<'a>(given: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let far = (given.chars().count() / 3).max(1);
+    let near = known.map(|k| (strsim::damerau_levenshtein(&given.to_lowercase(), &k.to_lowercase()), k));
+    near.filter(|(distance, _)| *distance <= far).min_by_key(|(distance, _)| *distance).map(|(_, k)| k)
 }

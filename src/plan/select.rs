@@ -1,1 +1,436 @@
-//! Which checks apply, and why, and which do not, and why not?
+//! What does a contract say about each of its checks, for this change? A reason for every yes and every no.
+
+use super::Reason;
+use super::facts::{Answer, Certainty, Facts, Question};
+use crate::base::change::ChangeSet;
+use crate::base::glob::{Item, Selection, What};
+use crate::base::matching::{Hits, SHOWN, Selected, match_all};
+use crate::base::path::RepoPath;
+use crate::base::word::visible;
+use crate::contract::{Check, Condition, Contract, Placement, Test};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// Items of a list that a sentence names before it says how many more there are.
+const ITEMS_SHOWN: usize = 3;
+/// How far the first file outside a `whenChangedOnly` is looked for; behind that only the count is given.
+const FILES_TRIED: usize = 4_096;
+
+/// What came of every condition and every trigger of a contract.
+pub(super) struct Judged<'a> {
+    contract: &'a Contract,
+    answers: Vec<Judgement>,
+    /// For each trigger whether a changed file pulled it.
+    pub pulled: Vec<bool>,
+}
+
+/// What came of one condition.
+struct Judgement {
+    /// `None` while facts are missing.
+    holds: Option<bool>,
+    /// Why, or why not.
+    reasons: Vec<Reason>,
+    /// Why not, for people.
+    denial: String,
+    /// The changed files that its selection selects.
+    hits: Hits,
+}
+
+/// What came of one check.
+pub(super) enum Choice {
+    /// It is selected through these placements.
+    Yes(Vec<usize>, Vec<Reason>),
+    /// It is not: for people, and for machines.
+    No(String, Vec<Reason>),
+}
+
+/// Puts the request to all conditions and triggers at once.
+pub(super) fn judge<'a>(contract: &'a Contract, role: &str, changes: &ChangeSet, facts: &Facts) -> Judged<'a> {
+    let conditions = contract.conditions.iter().filter_map(|c| selection(&c.test));
+    let selections: Vec<&Selection> = conditions.chain(contract.risks.iter().map(|r| &r.selection)).collect();
+    let mut matched = match_all(&selections, changes).into_iter();
+    let of_conditions: Vec<Option<Selected>> =
+        contract.conditions.iter().map(|c| selection(&c.test).and_then(|_| matched.next())).collect();
+    let pulled = matched.map(|m| m.all.count > 0).collect();
+    let names = Names::look_up(&contract.conditions, &of_conditions, changes);
+    let answers = contract
+        .conditions
+        .iter()
+        .zip(of_conditions)
+        .map(|(condition, selected)| judge_one(condition, role, changes, facts, selected.unwrap_or_default(), &names))
+        .collect();
+    Judged { contract, answers, pulled }
+}
+
+impl Judged<'_> {
+    /// Whether a check is selected. `asked` receives the facts that it depends on, whether they are known or not; while
+    /// one is unknown the answer means nothing.
+    pub fn choose(&self, check: &Check, asked: &mut BTreeSet<Question>) -> Choice {
+        let mut yes = Vec::new();
+        let mut reasons = Vec::new();
+        for (i, placement) in check.placements.iter().enumerate() {
+            if self.failing(placement, asked).is_empty() {
+                yes.push(i);
+                if placement.is_use {
+                    reasons.push(Reason {
+                        condition: "use".to_owned(),
+                        line: Some(placement.line),
+                        ..Reason::default()
+                    });
+                } else if placement.conditions.is_empty() {
+                    reasons.push(Reason { condition: "always".to_owned(), ..Reason::default() });
+                }
+                let answers = placement.conditions.iter().filter_map(|c| self.answers.get(*c));
+                reasons.extend(answers.flat_map(|a| a.reasons.iter().cloned()));
+            }
+        }
+        if !yes.is_empty() {
+            return Choice::Yes(yes, reasons);
+        }
+        let mut told = BTreeSet::new();
+        let mut sentences = Vec::new();
+        for placement in &check.placements {
+            let failing = self.failing(placement, asked);
+            if let Some(answer) = failing.first().and_then(|c| self.answers.get(*c)) {
+                sentences.push(answer.denial.clone());
+            }
+            for condition in failing {
+                if told.insert(condition) {
+                    reasons.extend(self.answers.get(condition).into_iter().flat_map(|a| a.reasons.iter().cloned()));
+                }
+            }
+        }
+        sentences.dedup();
+        let more = sentences.len().saturating_sub(ITEMS_SHOWN);
+        sentences.truncate(ITEMS_SHOWN);
+        if more > 0 {
+            sentences.push(format!("nor do {more} more uses apply"));
+        }
+        Choice::No(sentences.join("; "), reasons)
+    }
+
+    /// The conditions of a placement that do not hold. Facts are asked for only where all else holds.
+    fn failing(&self, placement: &Placement, asked: &mut BTreeSet<Question>) -> Vec<usize> {
+        let test = |c: &usize| self.contract.conditions.get(*c).map(|c| &c.test);
+        let paths = |c: &usize| match test(c) {
+            Some(Test::Exists(paths)) => Some(paths),
+            _ => None,
+        };
+        let fails = |c: &&usize| self.answers.get(**c).is_some_and(|a| a.holds == Some(false));
+        let (exist, other): (Vec<usize>, Vec<usize>) = placement.conditions.iter().partition(|c| paths(c).is_some());
+        let failing: Vec<usize> = other.iter().filter(fails).copied().collect();
+        if !failing.is_empty() {
+            return failing;
+        }
+        asked.extend(exist.iter().filter_map(paths).flatten().map(|p| Question::Exists(p.clone())));
+        exist.iter().filter(fails).copied().collect()
+    }
+
+    /// Indices of the changed files that every selection around these placements selects, ascending: what `{changed}`
+    /// stands for, before anything is said about the files themselves.
+    pub fn changed(&self, check: &Check, placements: &[usize], changes: &ChangeSet) -> Vec<usize> {
+        let files = changes.files();
+        let mut found = BTreeSet::new();
+        for placement in placements.iter().filter_map(|p| check.placements.get(*p)) {
+            let around: Vec<(&Selection, &Hits)> = placement
+                .conditions
+                .iter()
+                .filter_map(|c| {
+                    let selection = narrowing(&self.contract.conditions.get(*c)?.test)?;
+                    Some((selection, &self.answers.get(*c)?.hits))
+                })
+                .collect();
+            let keep = |i: &usize| files.get(*i).is_some_and(|f| around.iter().all(|(s, _)| s.selects(&f.path)));
+            match around.iter().min_by_key(|(_, hits)| hits.count) {
+                None => found.extend(0..files.len()),
+                Some((_, hits)) if hits.count <= hits.first.len() as u64 => {
+                    found.extend(hits.first.iter().filter_map(|i| usize::try_from(*i).ok()).filter(keep));
+                }
+                Some((selection, _)) => {
+                    for (from, to) in ranges(selection, changes) {
+                        found.extend((from..to).filter(keep));
+                    }
+                }
+            }
+        }
+        found.into_iter().collect()
+    }
+}
+
+/// The selection of a condition, if it has one.
+fn selection(test: &Test) -> Option<&Selection> {
+    match test {
+        Test::ChangedNone(s) => Some(s),
+        test => narrowing(test),
+    }
+}
+
+/// The selection of a condition that narrows `{changed}` (language.md section 5).
+fn narrowing(test: &Test) -> Option<&Selection> {
+    match test {
+        Test::ChangedAny(s) | Test::ChangedAll(s) | Test::ChangedOnly(s) => Some(s),
+        Test::ChangedNone(_) | Test::Role(_) | Test::Exists(_) => None,
+    }
+}
+
+/// Parts of the change set, ascending and apart, outside of which the selection selects nothing: by what its globs begin with.
+fn ranges(selection: &Selection, changes: &ChangeSet) -> Vec<(usize, usize)> {
+    fn prefixes<'a>(selection: &'a Selection, out: &mut Vec<&'a [u8]>) {
+        for item in selection.items.iter().filter(|i| !i.not) {
+            match &item.what {
+                What::Glob(glob) => {
+                    let text = glob.text();
+                    let plain = text.split(['*', '?', '[', '{', '\\']).next().unwrap_or("");
+                    // `x/**` selects `x` too.
+                    out.push(plain.strip_suffix('/').unwrap_or(plain).as_bytes());
+                }
+                What::Paths { items, .. } => prefixes(items, out),
+            }
+        }
+    }
+    let mut all = Vec::new();
+    prefixes(selection, &mut all);
+    let files = changes.files();
+    let mut found: Vec<(usize, usize)> = all
+        .iter()
+        .map(|prefix| {
+            let from = files.partition_point(|f| f.path.as_bytes() < *prefix);
+            let len = files.get(from..).unwrap_or_default().partition_point(|f| f.path.as_bytes().starts_with(prefix));
+            (from, from + len)
+        })
+        .collect();
+    found.sort_unstable();
+    let mut end = 0;
+    for range in &mut found {
+        range.0 = range.0.max(end);
+        end = end.max(range.1);
+    }
+    found
+}
+
+fn judge_one(
+    condition: &Condition,
+    role: &str,
+    changes: &ChangeSet,
+    facts: &Facts,
+    selected: Selected,
+    names: &Names,
+) -> Judgement {
+    let keyword = condition.test.keyword();
+    let about = |names: Vec<String>| Reason {
+        condition: keyword.to_owned(),
+        line: Some(condition.line),
+        names,
+        ..Reason::default()
+    };
+    let path = |i: u32| usize::try_from(i).ok().and_then(|i| changes.files().get(i)).map(|f| f.path.clone());
+    let paths = |hits: &Hits| hits.first.iter().filter_map(|i| path(*i)).collect::<Vec<RepoPath>>();
+    let positive = |s: &Selection| names.reasons(s, &selected, keyword, condition.line, &paths);
+    let with_files = |selection: &Selection, matched: Vec<RepoPath>, count: u64| Reason {
+        matched,
+        matched_count: Some(count),
+        ..about(item_texts(selection.items.iter()))
+    };
+    let (holds, reasons, denial) = match &condition.test {
+        Test::Role(roles) => {
+            let holds = roles.iter().any(|r| r == role);
+            let denial = format!("role is {}, {keyword} asks for {}", visible(role.as_bytes()), or_list(roles));
+            (Some(holds), vec![about(if holds { vec![role.to_owned()] } else { roles.clone() })], denial)
+        }
+        Test::ChangedAny(s) => {
+            let holds = selected.all.count > 0;
+            let reasons = if holds { positive(s) } else { vec![about(item_texts(s.items.iter()))] };
+            (Some(holds), reasons, format!("no changed file is selected by {keyword} {}", items_text(s.items.iter())))
+        }
+        Test::ChangedAll(s) => {
+            let without =
+                || s.items.iter().zip(&selected.items).filter(|(i, h)| !i.not && h.count == 0).map(|(i, _)| i);
+            let holds = without().next().is_none();
+            let reasons = if holds { positive(s) } else { vec![about(item_texts(without()))] };
+            (Some(holds), reasons, format!("no changed file is selected by {} of {keyword}", items_text(without())))
+        }
+        Test::ChangedOnly(s) => {
+            let total = changes.len() as u64;
+            let outside = total.saturating_sub(selected.all.count);
+            if outside == 0 && total > 0 {
+                (Some(true), positive(s), String::new())
+            } else if total == 0 {
+                let denial = format!("nothing changed, and {keyword} {} asks for a change", items_text(s.items.iter()));
+                (Some(false), vec![about(item_texts(s.items.iter()))], denial)
+            } else {
+                let witness = first_outside(s, &selected.all, changes);
+                let denial = match &witness {
+                    Some(file) => format!("changed file `{file}` is outside {keyword} {}", items_text(s.items.iter())),
+                    None => format!("{outside} changed files are outside {keyword} {}", items_text(s.items.iter())),
+                };
+                (Some(false), vec![with_files(s, witness.into_iter().collect(), outside)], denial)
+            }
+        }
+        Test::ChangedNone(s) => {
+            let holds = selected.all.count == 0;
+            let first = selected.all.first.first().and_then(|i| path(*i));
+            let denial = first.map_or(String::new(), |file| {
+                format!("changed file `{file}` is selected by {keyword} {}", items_text(s.items.iter()))
+            });
+            let reason = if holds {
+                about(item_texts(s.items.iter()))
+            } else {
+                with_files(s, paths(&selected.all), selected.all.count)
+            };
+            (Some(holds), vec![reason], denial)
+        }
+        Test::Exists(wanted) => {
+            let answer = |p: &&RepoPath| facts.get(&Question::Exists((*p).clone()));
+            // "Unknown" never leaves anything out.
+            let no = |p: &&RepoPath| answer(p) == Some(&Answer::Word(Certainty::No));
+            let holds = match wanted.iter().find(no) {
+                Some(_) => Some(false),
+                None if wanted.iter().all(|p| answer(&p).is_some()) => Some(true),
+                None => None,
+            };
+            let missing: Vec<String> = wanted.iter().filter(no).map(ToString::to_string).collect();
+            let denial = format!("{} does not exist, {keyword} asks for it", ticks(&missing));
+            let named = if missing.is_empty() { wanted.iter().map(ToString::to_string).collect() } else { missing };
+            (holds, vec![about(named)], denial)
+        }
+    };
+    Judgement { holds, reasons, denial, hits: selected.all }
+}
+
+/// The first changed file that is not selected, unless it lies far behind.
+fn first_outside(selection: &Selection, hits: &Hits, changes: &ChangeSet) -> Option<RepoPath> {
+    // Where the first hits have no gap they need not be looked at again.
+    let solid = hits.first.iter().enumerate().take_while(|(i, hit)| u32::try_from(*i) == Ok(**hit)).count();
+    let solid = if solid < SHOWN.min(hits.first.len()) { solid } else { hits.first.len() };
+    let rest = changes.files().iter().skip(solid).take(FILES_TRIED);
+    rest.map(|f| &f.path).find(|p| !selection.selects(p)).cloned()
+}
+
+/// The globs behind the named selections that matched: which file is selected by which of them.
+struct Names {
+    /// By the address of the list and the exclusions around it; addresses only decide what is looked up once.
+    found: BTreeMap<(usize, usize), Vec<(Arc<Selection>, Selected)>>,
+}
+
+impl Names {
+    fn look_up(conditions: &[Condition], selected: &[Option<Selected>], changes: &ChangeSet) -> Self {
+        let mut keys: BTreeMap<(usize, usize), (usize, usize)> = BTreeMap::new();
+        let mut lists: Vec<Arc<Selection>> = Vec::new();
+        for (condition, selected) in conditions.iter().zip(selected) {
+            let (Some(selection), Some(selected)) = (selection(&condition.test), selected) else { continue };
+            for (item, hits) in selection.items.iter().zip(&selected.items) {
+                let What::Paths { items, .. } = &item.what else { continue };
+                if item.not || hits.count == 0 || keys.contains_key(&key(selection, items)) {
+                    continue;
+                }
+                let from = lists.len();
+                flatten(items, &exclusions(selection), &mut lists);
+                keys.insert(key(selection, items), (from, lists.len()));
+            }
+        }
+        let answers = match_all(&lists.iter().map(AsRef::as_ref).collect::<Vec<_>>(), changes);
+        let all: Vec<(Arc<Selection>, Selected)> = lists.into_iter().zip(answers).collect();
+        let found = keys.into_iter().map(|(key, (from, to))| (key, all.get(from..to).unwrap_or_default().to_vec()));
+        Self { found: found.collect() }
+    }
+
+    /// One reason for each positive glob that selected a file.
+    fn reasons(
+        &self,
+        selection: &Selection,
+        selected: &Selected,
+        keyword: &str,
+        line: usize,
+        paths: &impl Fn(&Hits) -> Vec<RepoPath>,
+    ) -> Vec<Reason> {
+        let reason = |glob: &str, name: Option<&str>, hits: &Hits| Reason {
+            condition: keyword.to_owned(),
+            glob: Some(glob.to_owned()),
+            line: Some(line),
+            matched: paths(hits),
+            matched_count: Some(hits.count),
+            paths: name.map(str::to_owned),
+            ..Reason::default()
+        };
+        let mut reasons: Vec<Reason> = Vec::new();
+        for (item, hits) in selection.items.iter().zip(&selected.items).filter(|(i, h)| !i.not && h.count > 0) {
+            match &item.what {
+                What::Glob(glob) => reasons.push(reason(glob.text(), None, hits)),
+                What::Paths { items, name } => {
+                    for (list, selected) in self.found.get(&key(selection, items)).into_iter().flatten() {
+                        for (item, hits) in list.items.iter().zip(&selected.items) {
+                            if let (What::Glob(glob), false, true) = (&item.what, item.not, hits.count > 0) {
+                                reasons.push(reason(glob.text(), Some(name), hits));
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        let mut seen: Vec<Reason> = Vec::with_capacity(reasons.len());
+        for reason in reasons {
+            if !seen.contains(&reason) {
+                seen.push(reason);
+            }
+        }
+        seen
+    }
+}
+
+fn exclusions(selection: &Selection) -> Vec<Item> {
+    selection.items.iter().filter(|i| i.not).cloned().collect()
+}
+
+/// A list without exclusions around it is looked up once for all its uses.
+fn key(outer: &Selection, items: &Arc<Selection>) -> (usize, usize) {
+    let around = if outer.items.iter().any(|i| i.not) { std::ptr::from_ref(outer).addr() } else { 0 };
+    (around, Arc::as_ptr(items).addr())
+}
+
+/// A named list and those inside it, each with everything that is taken away from it.
+fn flatten(items: &Arc<Selection>, around: &[Item], out: &mut Vec<Arc<Selection>>) {
+    out.push(if around.is_empty() {
+        Arc::clone(items)
+    } else {
+        Arc::new(Selection { items: items.items.iter().chain(around).cloned().collect() })
+    });
+    let all: Vec<Item> = around.iter().cloned().chain(exclusions(items)).collect();
+    for item in items.items.iter().filter(|i| !i.not) {
+        if let What::Paths { items, .. } = &item.what {
+            flatten(items, &all, out);
+        }
+    }
+}
+
+/// An item as a contract writes it, safe to show.
+pub(super) fn item_text(item: &Item) -> String {
+    let not = if item.not { "!" } else { "" };
+    match &item.what {
+        What::Glob(glob) => format!("\"{not}{}\"", visible(glob.text().as_bytes())),
+        What::Paths { name, .. } => format!("{not}{}", visible(name.as_bytes())),
+    }
+}
+
+fn item_texts<'a>(items: impl Iterator<Item = &'a Item>) -> Vec<String> {
+    items.map(item_text).collect()
+}
+
+/// Some items on one line.
+fn items_text<'a>(items: impl Iterator<Item = &'a Item>) -> String {
+    shorten(item_texts(items))
+}
+
+fn shorten(mut texts: Vec<String>) -> String {
+    let more = texts.len().saturating_sub(ITEMS_SHOWN);
+    texts.truncate(ITEMS_SHOWN);
+    let text = texts.join(" ");
+    if more > 0 { format!("{text} and {more} more") } else { text }
+}
+
+fn or_list(names: &[String]) -> String {
+    names.iter().map(|n| visible(n.as_bytes())).collect::<Vec<_>>().join(" or ")
+}
+
+fn ticks(names: &[String]) -> String {
+    shorten(names.iter().map(|n| format!("`{n}`")).collect())
+}

@@ -1,1 +1,74 @@
-//! Which tiers does a request reach, and why?
+//! Which tiers does a request reach, and why? (engine.md section 3, item 3)
+
+use super::request::{Boundary, Request, Risk};
+use super::{Note, Tier};
+use crate::base::word::visible;
+use crate::contract;
+
+/// The tiers reached, ascending, and a remark for each trigger that was lowered. `pulled` says of each trigger whether a
+/// changed file pulled it.
+#[must_use]
+pub fn reach(risks: &[contract::Risk], pulled: &[bool], request: &Request) -> (Vec<Tier>, Vec<Note>) {
+    let fired = || risks.iter().zip(pulled).filter(|(risk, pulled)| **pulled && risk.tier > 0).map(|(risk, _)| risk);
+    // Tier 2 is reserved for the run's end.
+    let lowered = fired().filter(|r| r.tier > 1).map(|r| Note {
+        kind: "trigger-lowered".to_owned(),
+        message: format!(
+            "risk `{}` names tier {}, which a trigger reaches as tier 1",
+            visible(r.name.as_bytes()),
+            r.tier
+        ),
+        path: None,
+    });
+    let at = |boundary| request.boundaries.contains(&boundary);
+    let mut one: Vec<String> = fired().map(|r| format!("trigger {}", r.name)).collect();
+    let mut two = Vec::new();
+    let add = |reasons: &mut Vec<String>, holds: bool, token: &str| {
+        if holds {
+            reasons.push(token.to_owned());
+        }
+    };
+    add(&mut one, at(Boundary::MilestoneEnd), "milestone-end");
+    add(&mut one, request.risk == Risk::High, "high-risk");
+    add(&mut one, request.min_tier >= 1, "min-tier");
+    add(&mut two, at(Boundary::RunEnd), "run-end");
+    add(&mut two, request.min_tier >= 2, "min-tier");
+    let tiers = [(0, vec!["always".to_owned()]), (1, one), (2, two)];
+    let reached = tiers.into_iter().filter(|(_, reasons)| !reasons.is_empty());
+    (reached.map(|(tier, reasons)| Tier { reasons, tier }).collect(), lowered.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::glob::Selection;
+
+    #[test]
+    fn tiers_and_their_reasons() {
+        let risk =
+            |name: &str, tier| contract::Risk { name: name.to_owned(), tier, selection: Selection::default(), line: 1 };
+        let risks = [risk("b", 1), risk("a", 2), risk("docs", 0)];
+        let both = vec![Boundary::MilestoneEnd, Boundary::RunEnd];
+        for (pulled, request, want) in [
+            ([false; 3], Request::default(), vec![(0, "always")]),
+            ([false, false, true], Request::default(), vec![(0, "always")]),
+            ([true, true, true], Request::default(), vec![(0, "always"), (1, "trigger b,trigger a")]),
+            ([false; 3], Request { risk: Risk::High, ..Request::default() }, vec![(0, "always"), (1, "high-risk")]),
+            (
+                [false; 3],
+                Request { boundaries: vec![Boundary::RunEnd], ..Request::default() },
+                vec![(0, "always"), (2, "run-end")],
+            ),
+            (
+                [false, true, false],
+                Request { boundaries: both, risk: Risk::High, min_tier: 2, ..Request::default() },
+                vec![(0, "always"), (1, "trigger a,milestone-end,high-risk,min-tier"), (2, "run-end,min-tier")],
+            ),
+        ] {
+            let (tiers, notes) = reach(&risks, &pulled, &request);
+            let got: Vec<(u8, String)> = tiers.iter().map(|t| (t.tier, t.reasons.join(","))).collect();
+            assert_eq!(got.iter().map(|(t, r)| (*t, r.as_str())).collect::<Vec<_>>(), want);
+            assert_eq!(notes.len(), usize::from(pulled[1]));
+        }
+    }
+}

@@ -37,8 +37,22 @@ pub enum Event {
     },
 }
 
+impl Event {
+    /// When it happened.
+    #[must_use]
+    pub fn at(&self) -> u64 {
+        match self {
+            Event::Finished { at, .. }
+            | Event::Time { at }
+            | Event::Interrupt { at, .. }
+            | Event::RecordFailed { at, .. } => *at,
+        }
+    }
+}
+
 /// The signals that end a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Interrupt {
     /// SIGINT: exit 130.
     Int,

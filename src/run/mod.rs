@@ -1,6 +1,11 @@
 //! What happens next, and what came of it? The runner's state machine: events in, actions out. No clock, no tokio.
 
+pub mod carry;
 pub mod event;
+pub mod feedback;
+pub mod journal;
+pub mod record;
 pub mod report;
+mod settle;
 pub mod state;
 pub mod verdict;

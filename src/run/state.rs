@@ -1,1 +1,649 @@
-//! Which transitions are legal, and what do they cause?
+//! Which transitions are legal, and what do they cause? The runner's state machine (engine.md section 7).
+//!
+//! INVARIANT (interleaving): the report is a function of the plan and of what the steps did, durations included; the order
+//! in which simultaneous events arrive has no say. It rests on four decisions:
+//!
+//! 1. *Choices are made when a millisecond is over.* While anything runs, a place that became free is given away by the
+//!    first event of a later millisecond (one is asked for), when everything that belongs to this one has been seen. When
+//!    nothing runs, nothing else can end, and the choice is made at once; so one-after-another loses no time.
+//! 2. *A limit is passed when more than it has gone by.* What ends exactly at its limit is within it, whichever of the two
+//!    events comes first; what took longer is out of time, however late anybody noticed.
+//! 3. *What ended at the moment of an interrupt had ended.* What ended later, or never began, is cancelled.
+//! 4. *Statuses are settled at the end, in plan order* (`settle`): what a step did counts only if nothing before it says otherwise.
+//!
+//! Events arrive in the order of their times; those of one millisecond in any order.
+
+use super::event::{Action, Event, Interrupt};
+use super::record::StepRecord;
+use crate::check::outcome::{Cause, Outcome, Reading, Status, Terms, judge};
+use crate::check::{Kind, Severity};
+use crate::plan::{Plan, Step};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// Between SIGTERM and SIGKILL, in milliseconds, unless the budget leaves less.
+pub const GRACE_MS: u64 = 10_000;
+/// The least grace.
+pub const LEAST_GRACE_MS: u64 = 1_000;
+/// How long after the end of the budget `always` steps may still run, all together.
+pub const CLEAN_UP_MS: u64 = 10_000;
+
+/// A run in progress.
+#[derive(Clone, Debug)]
+pub struct RunState {
+    pub(super) plan: Arc<Plan>,
+    pub(super) tracks: Vec<Track>,
+    /// Steps that run or are about to be tried again: each holds one of the places.
+    busy: BTreeSet<usize>,
+    /// All steps before this one are over.
+    first_open: usize,
+    /// The first blocking failure in plan order so far.
+    pub(super) first_failure: Option<usize>,
+    pub(super) cancel: Option<(u64, Interrupt)>,
+    pub(super) urgent: Option<u64>,
+    pub(super) storage: Option<(u64, String)>,
+    /// Something changed in this millisecond; decide when it is over.
+    undecided: bool,
+    now: u64,
+    done: bool,
+}
+
+/// How a run ended, beside its steps.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ending {
+    /// Whether the budget ended a step, or left no time for one.
+    pub budget_used: bool,
+    /// The signal that ended the run. A signal that came when everything was over ended nothing.
+    pub cancelled: Option<Interrupt>,
+    /// From the run's beginning to its end, in milliseconds.
+    pub duration_ms: u64,
+    /// Why the record could not be written, if that ended the run.
+    pub storage: Option<String>,
+}
+
+/// Where one step stands.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Track {
+    /// Those that must be over before it, and those that must have passed: indices, ascending.
+    pub(super) after: Vec<usize>,
+    pub(super) needs: Vec<usize>,
+    pub(super) phase: Phase,
+    /// What the last try that counts came to.
+    pub(super) last: Option<StepRecord>,
+    /// Why there was no further try although one was left.
+    pub(super) denied: Option<Cause>,
+    /// When its last process ended, whether that try counts or not.
+    pub(super) ended_at: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Phase {
+    #[default]
+    Waiting,
+    Running(Running),
+    /// Failed, and will be tried again when this millisecond is over.
+    Retrying,
+    Over,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Running {
+    attempt: u32,
+    started: u64,
+    limit_ms: u64,
+    by_budget: bool,
+    stop: Stop,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stop {
+    No,
+    Asked { kill_after: u64, timed_out: bool },
+    Forced,
+}
+
+impl RunState {
+    /// Begins to execute a plan, at `now` milliseconds since the run's start (later than 0 after a rewrite; the budget goes
+    /// on). `kept` holds, by step id, the evidence that stays; such steps do not run.
+    #[must_use]
+    pub fn new(plan: Arc<Plan>, mut kept: BTreeMap<String, StepRecord>, now: u64) -> (Self, Vec<Action>) {
+        let index: BTreeMap<&str, usize> = plan.steps.iter().enumerate().map(|(i, s)| (s.id.as_str(), i)).collect();
+        // A plan is in topological order; an id that is unknown or does not stand before its step cannot be waited for.
+        let before = |own: usize, ids: &mut dyn Iterator<Item = &String>| {
+            let found: BTreeSet<usize> =
+                ids.filter_map(|id| index.get(id.as_str()).copied()).filter(|i| *i < own).collect();
+            found.into_iter().collect::<Vec<usize>>()
+        };
+        let tracks = plan.steps.iter().enumerate().map(|(i, step)| {
+            let last = kept.remove(&step.id);
+            Track {
+                after: before(i, &mut step.after.iter().chain(&step.needs)),
+                needs: before(i, &mut step.needs.iter()),
+                phase: if last.is_some() { Phase::Over } else { Phase::Waiting },
+                last,
+                ..Track::default()
+            }
+        });
+        let tracks: Vec<Track> = tracks.collect();
+        let mut state = Self {
+            tracks,
+            busy: BTreeSet::new(),
+            first_open: 0,
+            first_failure: None,
+            cancel: None,
+            urgent: None,
+            storage: None,
+            undecided: false,
+            now,
+            done: false,
+            plan,
+        };
+        for i in 0..state.tracks.len() {
+            state.note_failure(i);
+        }
+        let mut actions = Vec::new();
+        state.decide(&mut actions);
+        state.conclude(&mut actions);
+        (state, actions)
+    }
+
+    /// Takes an event in and says what is to be done. Events of steps that do not run, and all events after
+    /// [`Action::Done`], are ignored.
+    pub fn handle(&mut self, event: Event) -> Vec<Action> {
+        let mut actions = Vec::new();
+        if self.done {
+            return actions;
+        }
+        let at = event.at();
+        if at > self.now {
+            self.now = at;
+            if self.undecided {
+                self.decide(&mut actions);
+            }
+            if let Event::Finished { step, .. } = &event {
+                // The choice just made may discard the very step that is reported to have ended.
+                actions.retain(|a| !matches!(a, Action::Terminate { step: s, .. } if s == step));
+            }
+        }
+        match event {
+            Event::Finished { step, attempt, at, evidence } => {
+                self.finished(step, attempt, at, &evidence, &mut actions)
+            }
+            Event::Time { .. } => {}
+            Event::Interrupt { at, signal } => self.interrupted(at, signal, &mut actions),
+            Event::RecordFailed { at, message } => {
+                self.undecided = true;
+                let (since, _) = self.storage.get_or_insert((at, message));
+                let since = *since;
+                self.stop_where(&mut actions, |_, _, running| running.started >= since);
+            }
+        }
+        self.enforce_limits(&mut actions);
+        if !self.is_running() {
+            self.decide(&mut actions);
+        }
+        self.conclude(&mut actions);
+        actions
+    }
+
+    /// The plan that is executed.
+    #[must_use]
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Whether everything has come to its end.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        self.done
+    }
+
+    /// How a step that is over ended as far as is known now, for progress. The report may say otherwise: a failure before
+    /// it in plan order can still come. `None` while it waits or runs.
+    #[must_use]
+    pub fn so_far(&self, step: usize) -> Option<Outcome> {
+        let track = self.tracks.get(step)?;
+        (track.phase == Phase::Over).then(|| super::settle::provisional(self, step))
+    }
+
+    /// What the last try of a step came to, as soon as it has ended, whether or not another follows.
+    #[must_use]
+    pub fn last_try(&self, step: usize) -> Option<&StepRecord> {
+        self.tracks.get(step)?.last.as_ref()
+    }
+
+    /// One record a step, in plan order; final when [`RunState::is_done`].
+    #[must_use]
+    pub fn records(&self) -> Vec<StepRecord> {
+        super::settle::records(self)
+    }
+
+    /// How the run ended, beside its steps; final when [`RunState::is_done`].
+    #[must_use]
+    pub fn ending(&self) -> Ending {
+        super::settle::ending(self, self.now)
+    }
+
+    fn is_running(&self) -> bool {
+        self.busy.iter().any(|i| matches!(self.tracks.get(*i), Some(Track { phase: Phase::Running(_), .. })))
+    }
+
+    fn step(&self, index: usize) -> Option<&Step> {
+        self.plan.steps.get(index)
+    }
+
+    fn is_over(&self, index: usize) -> bool {
+        self.tracks.get(index).is_none_or(|t| t.phase == Phase::Over)
+    }
+
+    /// When the budget is used up for this step; `u64::MAX` without one.
+    pub(super) fn deadline(&self, step: &Step) -> u64 {
+        let clean_up = if step.always { CLEAN_UP_MS } else { 0 };
+        self.plan.policy.budget_ms.map_or(u64::MAX, |b| b.saturating_add(clean_up))
+    }
+
+    /// Why a step may not start, or not be tried again: what happened to the run, then what other steps did, then time.
+    fn barred(&self, index: usize, step: &Step) -> Option<Cause> {
+        if self.storage.is_some() {
+            return Some(Cause::Storage);
+        }
+        if self.urgent.is_some() || (self.cancel.is_some() && !step.always) {
+            return Some(Cause::Cancelled);
+        }
+        self.ruled_out(index, step).or_else(|| (self.now >= self.deadline(step)).then_some(Cause::Budget))
+    }
+
+    /// Why other steps keep this one from being judged at all.
+    fn ruled_out(&self, index: usize, step: &Step) -> Option<Cause> {
+        if step.always {
+            return None;
+        }
+        if self.is_behind_failure(index) {
+            return Some(Cause::FailFast);
+        }
+        let passed = |i: &usize| self.tracks.get(*i).and_then(|t| t.last.as_ref()).is_some_and(|r| r.status.is_pass());
+        let met = self.tracks.get(index).is_none_or(|t| t.needs.iter().all(passed));
+        (!met).then_some(Cause::Needs)
+    }
+
+    /// When an interrupt ended this step's prospects: the first one, or for `always` the second.
+    pub(super) fn cancelled_at(&self, step: &Step) -> Option<u64> {
+        if step.always { self.urgent } else { self.cancel.map(|(at, _)| at) }
+    }
+
+    /// What ended this step's prospects, of all that happened to the run: what came first.
+    pub(super) fn ended_by(&self, step: &Step) -> Cause {
+        let budget = self.deadline(step);
+        let storage = self.storage.as_ref().map_or(u64::MAX, |(at, _)| *at);
+        let cancelled = self.cancelled_at(step).unwrap_or(u64::MAX);
+        if budget <= storage.min(cancelled) {
+            Cause::Budget
+        } else if storage < cancelled {
+            Cause::Storage
+        } else {
+            Cause::Cancelled
+        }
+    }
+
+    pub(super) fn is_behind_failure(&self, index: usize) -> bool {
+        self.plan.policy.fail_fast && self.first_failure.is_some_and(|f| f < index)
+    }
+
+    /// Decides what starts now, in plan order among what is ready.
+    fn decide(&mut self, actions: &mut Vec<Action>) {
+        self.undecided = false;
+        let plan = Arc::clone(&self.plan);
+        for index in self.busy.clone() {
+            if !matches!(self.tracks.get(index), Some(Track { phase: Phase::Retrying, .. })) {
+                continue;
+            }
+            let Some(step) = plan.steps.get(index) else { continue };
+            if self.barred(index, step).is_none() {
+                self.spawn(index, step, actions);
+                continue;
+            }
+            let denied = Some(self.ended_by(step));
+            self.busy.remove(&index);
+            if let Some(track) = self.tracks.get_mut(index) {
+                track.denied = denied;
+            }
+            self.end(index, actions);
+        }
+        let jobs = usize::try_from(plan.policy.jobs).unwrap_or(usize::MAX).max(1);
+        self.pass_over();
+        let mut index = self.first_open;
+        while let Some(step) = plan.steps.get(index) {
+            // A later tier starts when everything before it is done.
+            if self.busy.len() >= jobs || self.step(self.first_open).is_some_and(|first| first.tier != step.tier) {
+                break;
+            }
+            self.consider(index, step, actions);
+            self.pass_over();
+            index = self.first_open.max(index + 1);
+        }
+    }
+
+    fn pass_over(&mut self) {
+        while self.tracks.get(self.first_open).is_some_and(|t| t.phase == Phase::Over) {
+            self.first_open += 1;
+        }
+    }
+
+    fn consider(&mut self, index: usize, step: &Step, actions: &mut Vec<Action>) {
+        let Some(track) = self.tracks.get(index) else { return };
+        if track.phase != Phase::Waiting || !track.after.iter().all(|i| self.is_over(*i)) {
+            return;
+        }
+        // What needs no process is settled even when nothing may start any more.
+        if let Some(outcome) = settled_by_plan(step) {
+            if self.ruled_out(index, step).is_none()
+                && let Some(track) = self.tracks.get_mut(index)
+            {
+                track.last = Some(StepRecord::without_evidence(step, outcome));
+            }
+            return self.end(index, actions);
+        }
+        if self.barred(index, step).is_some() {
+            return self.end(index, actions);
+        }
+        let beside = |i: &usize| self.step(*i).is_some_and(|s| s.exclusive == step.exclusive);
+        if step.exclusive.is_some() && self.busy.iter().any(beside) {
+            return;
+        }
+        self.spawn(index, step, actions);
+    }
+
+    fn spawn(&mut self, index: usize, step: &Step, actions: &mut Vec<Action>) {
+        let left = self.deadline(step).saturating_sub(self.now);
+        let own = step.timeout_ms.max(1);
+        // `barred` let nothing through that has no time left, so this is at least 1.
+        let limit_ms = own.min(left).max(1);
+        let Some(track) = self.tracks.get_mut(index) else { return };
+        let attempt = track.last.as_ref().map_or(0, |r| r.tries) + 1;
+        let stop = Stop::No;
+        track.phase = Phase::Running(Running { attempt, started: self.now, limit_ms, by_budget: left < own, stop });
+        self.busy.insert(index);
+        actions.push(Action::Spawn { step: index, attempt, limit_ms });
+    }
+
+    fn finished(
+        &mut self,
+        index: usize,
+        attempt: u32,
+        at: u64,
+        evidence: &crate::check::evidence::Evidence,
+        actions: &mut Vec<Action>,
+    ) {
+        let plan = Arc::clone(&self.plan);
+        let Some(step) = plan.steps.get(index) else { return };
+        let Some(Track { phase: Phase::Running(running), .. }) = self.tracks.get(index) else { return };
+        let running = *running;
+        if running.attempt != attempt {
+            return;
+        }
+        self.undecided = true;
+        // What ended by the moment of the interrupt had ended; and whose time was up before it, that is what ended it.
+        let in_time = |moment: u64| {
+            running.started < moment && (at <= moment || running.started.saturating_add(running.limit_ms) < moment)
+        };
+        let cancelled = self.cancelled_at(step).filter(|moment| !in_time(*moment));
+        let unrecorded = self.storage.as_ref().map(|(since, _)| *since).filter(|since| running.started >= *since);
+        let stopped = match (cancelled, unrecorded) {
+            (Some(cancelled), Some(since)) if since < cancelled => Some(Cause::Storage),
+            (Some(_), _) => Some(Cause::Cancelled),
+            (None, Some(_)) => Some(Cause::Storage),
+            (None, None) => None,
+        };
+        let Some(track) = self.tracks.get_mut(index) else { return };
+        track.ended_at = Some(at);
+        if stopped.is_some() {
+            // This try does not count: it was stopped, whatever it says. An earlier one may.
+            track.denied = stopped;
+            self.busy.remove(&index);
+            return self.end(index, actions);
+        }
+        let terms = terms(step, running.limit_ms, running.by_budget);
+        let mut outcome = judge(&terms, evidence);
+        if outcome.status.is_pass() && attempt > 1 {
+            outcome = Outcome::new(Status::Flaky, Cause::Retried, format!("passed on try {attempt}"));
+        }
+        let spent = track.last.as_ref().map_or(0, |r| r.duration_ms).saturating_add(evidence.duration_ms);
+        let again = matches!(outcome.status, Status::Failed | Status::TimedOut)
+            && outcome.cause != Some(Cause::Budget)
+            && attempt <= step.retries;
+        track.last = Some(StepRecord::with_evidence(step, outcome, evidence, attempt, spent));
+        if again {
+            track.phase = Phase::Retrying;
+        } else {
+            self.busy.remove(&index);
+            self.end(index, actions);
+        }
+    }
+
+    /// The step is over. A first failure discards what runs behind it.
+    fn end(&mut self, index: usize, actions: &mut Vec<Action>) {
+        if let Some(track) = self.tracks.get_mut(index) {
+            track.phase = Phase::Over;
+        }
+        self.note_failure(index);
+        if self.plan.policy.fail_fast
+            && let Some(first) = self.first_failure
+        {
+            self.stop_where(actions, |i, step, _| i > first && !step.always);
+        }
+    }
+
+    fn note_failure(&mut self, index: usize) {
+        let Some((step, track)) = self.plan.steps.get(index).zip(self.tracks.get(index)) else { return };
+        let failed = |r: &StepRecord| r.status.is_failure() && !r.is_cut();
+        if track.phase == Phase::Over
+            && step.severity == Severity::Blocking
+            && track.last.as_ref().is_some_and(failed)
+            && self.first_failure.is_none_or(|f| index < f)
+        {
+            self.first_failure = Some(index);
+        }
+    }
+
+    fn interrupted(&mut self, at: u64, signal: Interrupt, actions: &mut Vec<Action>) {
+        self.undecided = true;
+        if self.cancel.is_none() {
+            self.cancel = Some((at, signal));
+            return self.stop_where(actions, |_, step, _| !step.always);
+        }
+        self.urgent.get_or_insert(at);
+        for index in self.busy.clone() {
+            self.kill(index, actions);
+        }
+    }
+
+    /// Asks the running steps that the test selects to end, unless they have been asked already.
+    fn stop_where(&mut self, actions: &mut Vec<Action>, test: impl Fn(usize, &Step, &Running) -> bool) {
+        let plan = Arc::clone(&self.plan);
+        for index in self.busy.clone() {
+            let Some((step, track)) = plan.steps.get(index).zip(self.tracks.get(index)) else { continue };
+            if matches!(&track.phase, Phase::Running(running) if test(index, step, running)) {
+                self.terminate(index, false, actions);
+            }
+        }
+    }
+
+    fn terminate(&mut self, index: usize, timed_out: bool, actions: &mut Vec<Action>) {
+        let left = self.plan.policy.budget_ms.map_or(u64::MAX, |b| b.saturating_sub(self.now));
+        let kill_after = self.now.saturating_add(GRACE_MS.min(left).max(LEAST_GRACE_MS));
+        let Some(Track { phase: Phase::Running(running), .. }) = self.tracks.get_mut(index) else { return };
+        if running.stop == Stop::No {
+            running.stop = Stop::Asked { kill_after, timed_out };
+            actions.push(Action::Terminate { step: index, timed_out });
+        }
+    }
+
+    fn kill(&mut self, index: usize, actions: &mut Vec<Action>) {
+        let Some(Track { phase: Phase::Running(running), .. }) = self.tracks.get_mut(index) else { return };
+        let timed_out = match running.stop {
+            Stop::No => false,
+            Stop::Asked { timed_out, .. } => timed_out,
+            Stop::Forced => return,
+        };
+        running.stop = Stop::Forced;
+        actions.push(Action::Kill { step: index, timed_out });
+    }
+
+    fn enforce_limits(&mut self, actions: &mut Vec<Action>) {
+        for index in self.busy.clone() {
+            let Some(Track { phase: Phase::Running(running), .. }) = self.tracks.get(index) else { continue };
+            match running.stop {
+                Stop::No if self.now > running.started.saturating_add(running.limit_ms) => {
+                    self.terminate(index, true, actions);
+                }
+                Stop::Asked { kill_after, .. } if self.now > kill_after => self.kill(index, actions),
+                _ => {}
+            }
+        }
+    }
+
+    /// Says when to look again, or that everything is over.
+    fn conclude(&mut self, actions: &mut Vec<Action>) {
+        self.pass_over();
+        if self.first_open >= self.tracks.len() {
+            self.done = true;
+            actions.push(Action::Done);
+            return;
+        }
+        let deadlines = self.busy.iter().filter_map(|i| match self.tracks.get(*i)?.phase {
+            Phase::Running(running) => match running.stop {
+                Stop::No => Some(running.started.saturating_add(running.limit_ms)),
+                Stop::Asked { kill_after, .. } => Some(kill_after),
+                Stop::Forced => None,
+            },
+            _ => None,
+        });
+        let next = deadlines.chain(self.undecided.then_some(self.now)).min();
+        if let Some(last) = next {
+            actions.push(Action::WakeAt { at: last.saturating_add(1) });
+        }
+    }
+}
+
+/// The outcome of a step that no process belongs to.
+fn settled_by_plan(step: &Step) -> Option<Outcome> {
+    if let Some(unsupported) = &step.unsupported {
+        let fault = crate::base::word::visible(unsupported.text.as_bytes());
+        let detail = format!("no command without a shell: `{fault}`");
+        return Some(Outcome::new(Status::Errored, Cause::Unsupported, detail));
+    }
+    (step.kind == Kind::Judge).then(|| Outcome::new(Status::Skipped, Cause::NoJudge, "no judge is configured"))
+}
+
+/// By what a try of this step is judged.
+fn terms(step: &Step, limit_ms: u64, by_budget: bool) -> Terms<'_> {
+    let named = step.report.is_some() || step.format.as_deref().is_some_and(|f| f != "auto");
+    let limits = step.max_warnings.is_some() || step.max_errors.is_some_and(|n| n > 0);
+    let reading = match step.kind {
+        Kind::Test if named || step.min_tests.is_some_and(|n| n > 0) => Reading::Tests,
+        Kind::Compile | Kind::Lint if named || limits => Reading::Findings,
+        _ => Reading::Free,
+    };
+    Terms { by_budget, exit: &step.exit, kind: step.kind, limit_ms, reading, skip_exit: &step.skip_exit }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arbitrary::run::{plan, step};
+    use crate::check::evidence::Evidence;
+
+    fn ended(step: usize, at: u64, exit: i32) -> Event {
+        let evidence = Box::new(Evidence { duration_ms: 1, exit: Some(exit), ..Evidence::default() });
+        Event::Finished { step, attempt: 1, at, evidence }
+    }
+
+    fn spawn(step: usize, limit_ms: u64) -> Action {
+        Action::Spawn { step, attempt: 1, limit_ms }
+    }
+
+    fn begin(jobs: u32, budget_ms: Option<u64>, names: &[&str]) -> (RunState, Vec<Action>) {
+        let mut plan = plan(names.iter().map(|n| step(n)).collect());
+        plan.policy.jobs = jobs;
+        plan.policy.budget_ms = budget_ms;
+        RunState::new(Arc::new(plan), BTreeMap::new(), 0)
+    }
+
+    #[test]
+    fn one_after_another_without_waiting() {
+        let (mut state, actions) = begin(1, None, &["a", "b"]);
+        assert_eq!(actions, [spawn(0, 60_000), Action::WakeAt { at: 60_001 }]);
+        assert_eq!(state.handle(ended(0, 5, 0)), [spawn(1, 60_000), Action::WakeAt { at: 60_006 }]);
+        assert_eq!(state.so_far(0).map(|o| o.status), Some(Status::Passed));
+        assert_eq!(state.so_far(1), None);
+        assert_eq!(state.handle(ended(1, 6, 0)), [Action::Done]);
+        assert_eq!(state.handle(Event::Time { at: 7 }), [], "nothing after the end");
+        assert_eq!(state.ending(), Ending { duration_ms: 6, ..Ending::default() });
+    }
+
+    #[test]
+    fn side_by_side_a_place_is_given_away_when_the_millisecond_is_over() {
+        let (mut state, actions) = begin(2, None, &["a", "b", "c"]);
+        assert_eq!(actions, [spawn(0, 60_000), spawn(1, 60_000), Action::WakeAt { at: 60_001 }]);
+        assert_eq!(state.handle(ended(1, 5, 0)), [Action::WakeAt { at: 6 }]);
+        assert_eq!(state.handle(Event::Time { at: 6 }), [spawn(2, 60_000), Action::WakeAt { at: 60_001 }]);
+    }
+
+    #[test]
+    fn a_failure_discards_what_runs_behind_it_and_awaits_what_runs_before_it() {
+        let (mut state, _) = begin(3, None, &["a", "b", "c"]);
+        let actions = state.handle(ended(1, 5, 1));
+        assert_eq!(actions.first(), Some(&Action::Terminate { step: 2, timed_out: false }));
+        assert!(!actions.iter().any(|a| matches!(a, Action::Terminate { step: 0, .. })));
+        state.handle(ended(2, 6, 0));
+        assert_eq!(state.handle(ended(0, 9, 0)), [Action::Done]);
+        let reasons: Vec<_> = state.records().iter().map(|r| (r.status, r.reason)).collect();
+        let failed = (Status::Failed, Some(Cause::ExitCode));
+        assert_eq!(reasons, [(Status::Passed, None), failed, (Status::NotRun, Some(Cause::FailFast))]);
+    }
+
+    #[test]
+    fn limits_are_the_lesser_of_two_and_are_enforced_step_by_step() {
+        let (mut state, actions) = begin(1, Some(700), &["a", "b"]);
+        assert_eq!(actions, [spawn(0, 700), Action::WakeAt { at: 701 }]);
+        assert_eq!(state.handle(Event::Time { at: 700 }), [Action::WakeAt { at: 701 }], "just in time is in time");
+        let stop = Action::Terminate { step: 0, timed_out: true };
+        assert_eq!(state.handle(Event::Time { at: 701 }), [stop, Action::WakeAt { at: 1702 }]);
+        let kill = Action::Kill { step: 0, timed_out: true };
+        assert_eq!(state.handle(Event::Time { at: 1702 }), [kill], "and then there is nothing but its end to wait for");
+        let evidence = Evidence { duration_ms: 1702, timed_out: true, ..Evidence::default() };
+        let end = Event::Finished { step: 0, attempt: 1, at: 1703, evidence: Box::new(evidence) };
+        assert_eq!(state.handle(end), [Action::Done]);
+        let reasons: Vec<_> = state.records().iter().map(|r| (r.status, r.reason)).collect();
+        assert_eq!(reasons, [(Status::TimedOut, Some(Cause::Budget)), (Status::NotRun, Some(Cause::Budget))]);
+        assert!(state.ending().budget_used);
+    }
+
+    #[test]
+    fn evidence_from_before_a_rewrite_stays() {
+        let plan = plan(vec![step("a"), step("b")]);
+        let passed = StepRecord::without_evidence(&plan.steps[0], Outcome::PASSED);
+        let kept = BTreeMap::from([("a".to_owned(), passed.clone())]);
+        let (mut state, actions) = RunState::new(Arc::new(plan), kept, 40);
+        assert_eq!(actions, [spawn(1, 60_000), Action::WakeAt { at: 60_041 }]);
+        assert_eq!(state.handle(ended(1, 50, 0)), [Action::Done]);
+        assert_eq!(state.records().first(), Some(&passed));
+    }
+
+    #[test]
+    fn an_empty_plan_is_done_at_once() {
+        let (state, actions) = begin(1, None, &[]);
+        assert_eq!(actions, [Action::Done]);
+        assert!(state.is_done());
+    }
+
+    #[test]
+    fn strange_events_change_nothing() {
+        let (mut state, _) = begin(1, None, &["a", "b"]);
+        let wake = [Action::WakeAt { at: 60_001 }];
+        assert_eq!(state.handle(ended(1, 1, 1)), wake, "a step that does not run");
+        assert_eq!(state.handle(ended(7, 1, 1)), wake, "a step that there is not");
+        let other = Event::Finished { step: 0, attempt: 2, at: 1, evidence: Box::default() };
+        assert_eq!(state.handle(other), wake, "a try that there is not");
+    }
+}

@@ -1,1 +1,475 @@
-//! Is the plan verified, and which exit code says so?
+//! Is the plan verified, and which exit code says so? (engine.md sections 7 and 11)
+
+use super::event::Interrupt;
+use super::record::StepRecord;
+use super::state::Ending;
+use crate::base::word::visible;
+use crate::check::outcome::{Cause, Status};
+use crate::check::{Kind, Severity};
+use crate::plan::request::Mode;
+use crate::plan::{Coverage, Plan, Step};
+use serde::{Deserialize, Serialize};
+
+/// What is to be thought of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// A signal ended it before everything was over.
+    Cancelled,
+    /// A blocking step could not be run.
+    Errored,
+    /// A blocking step failed, or the change is outside the contract's scope.
+    Failed,
+    /// A blocking step used up its own time limit.
+    TimedOut,
+    /// Something that should have run did not, or nothing gave evidence.
+    Incomplete,
+    /// A contract was read, and each of its checks was left out for a shown reason.
+    NothingToVerify,
+    /// Everything that blocks passed.
+    Passed,
+}
+
+impl Verdict {
+    /// Whether the caller may go on.
+    #[must_use]
+    pub fn is_pass(self) -> bool {
+        matches!(self, Verdict::Passed | Verdict::NothingToVerify)
+    }
+
+    /// The name in reports.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Verdict::Cancelled => "cancelled",
+            Verdict::Errored => "errored",
+            Verdict::Failed => "failed",
+            Verdict::TimedOut => "timed_out",
+            Verdict::Incomplete => "incomplete",
+            Verdict::NothingToVerify => "nothing_to_verify",
+            Verdict::Passed => "passed",
+        }
+    }
+}
+
+/// The exit codes of the program (engine.md section 11).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Exit {
+    /// Passed, or nothing to verify.
+    Success = 0,
+    /// vplan itself failed.
+    Internal = 1,
+    /// Usage.
+    Usage = 2,
+    /// The contract is invalid or missing.
+    Contract = 3,
+    /// Lock or plan drift.
+    Drift = 4,
+    /// A tool or a directory is missing, or a `setup` step failed.
+    Setup = 5,
+    /// Passed, not yet confirmed often enough.
+    Unconfirmed = 20,
+    /// Retries used up.
+    Exhausted = 21,
+    /// Escalated.
+    Escalated = 22,
+    /// A check failed.
+    Failed = 40,
+    /// Compilation failed.
+    Compilation = 41,
+    /// Tests failed.
+    Tests = 42,
+    /// Timed out, or the budget is used up.
+    Time = 43,
+    /// Something did not run, nothing was verified, or required coverage is narrowed.
+    Incomplete = 44,
+    /// SIGINT.
+    Interrupted = 130,
+    /// SIGTERM.
+    Terminated = 143,
+}
+
+impl Exit {
+    /// All codes, ascending.
+    pub const ALL: [Exit; 16] = [
+        Exit::Success,
+        Exit::Internal,
+        Exit::Usage,
+        Exit::Contract,
+        Exit::Drift,
+        Exit::Setup,
+        Exit::Unconfirmed,
+        Exit::Exhausted,
+        Exit::Escalated,
+        Exit::Failed,
+        Exit::Compilation,
+        Exit::Tests,
+        Exit::Time,
+        Exit::Incomplete,
+        Exit::Interrupted,
+        Exit::Terminated,
+    ];
+
+    /// The number.
+    #[must_use]
+    pub fn code(self) -> u8 {
+        self as u8
+    }
+}
+
+/// What the caller asks for beyond a pass (`--require`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Require {
+    /// Narrowed coverage is not enough.
+    pub full: bool,
+    /// Nothing to verify is not enough.
+    pub some: bool,
+}
+
+/// The verdict with everything that goes with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Judgement {
+    /// How much of what was asked was verified.
+    pub coverage: Coverage,
+    /// The exit code of the run.
+    pub exit: Exit,
+    /// One line for people, safe to show; absent for a plain pass.
+    pub reason: Option<String>,
+    /// The verdict.
+    pub verdict: Verdict,
+}
+
+/// Judges a run. Total: every plan with any records has a verdict, and no verdict but a pass has exit code 0.
+///
+/// `records` are in plan order; a step without a record counts as not run. `violations` names changes outside the
+/// contract's scope, for people; a run with one has run nothing.
+#[must_use]
+pub fn judge(
+    plan: &Plan,
+    records: &[StepRecord],
+    ending: &Ending,
+    violations: &[String],
+    require: Require,
+) -> Judgement {
+    let run = Run { plan, records, ending, violations };
+    let (verdict, reason) = run.verdict();
+    let coverage = run.coverage();
+    let mut codes: Vec<Exit> = run.blocking().filter_map(|(step, record)| exit_of_step(step, record?)).collect();
+    codes.extend(ending.cancelled.map(|signal| match signal {
+        Interrupt::Int => Exit::Interrupted,
+        Interrupt::Term => Exit::Terminated,
+    }));
+    codes.extend((!violations.is_empty()).then_some(Exit::Failed));
+    let narrowed = require.full && coverage == Coverage::Narrowed;
+    let nothing = require.some && verdict == Verdict::NothingToVerify;
+    codes.extend((narrowed || nothing || !verdict.is_pass()).then_some(Exit::Incomplete));
+    let exit = if run.is_budget_used() && ending.cancelled.is_none() {
+        Exit::Time
+    } else {
+        codes.into_iter().min_by_key(|code| precedence(*code)).unwrap_or(Exit::Success)
+    };
+    let unmet = match (nothing, narrowed) {
+        (true, _) => Some("something was required to be verified"),
+        (_, true) => Some("full coverage was required"),
+        _ => None,
+    };
+    let reason = match (reason, unmet) {
+        (Some(reason), Some(unmet)) if verdict.is_pass() => Some(format!("{reason}; {unmet}")),
+        (None, Some(unmet)) => Some(unmet.to_owned()),
+        (reason, _) => reason,
+    };
+    Judgement { coverage, exit, reason, verdict }
+}
+
+/// The place of a code in the order of section 11: of several, the first.
+fn precedence(code: Exit) -> usize {
+    const ORDER: [Exit; 8] = [
+        Exit::Interrupted,
+        Exit::Terminated,
+        Exit::Compilation,
+        Exit::Tests,
+        Exit::Time,
+        Exit::Failed,
+        Exit::Setup,
+        Exit::Incomplete,
+    ];
+    ORDER.iter().position(|c| *c == code).unwrap_or(ORDER.len())
+}
+
+/// What a blocking step's own end says. The budget is not the step's own end.
+///
+/// A time limit is 43 whatever the step was for; beyond that a `setup` step's failure is 5 whatever its verb.
+fn exit_of_step(step: &Step, record: &StepRecord) -> Option<Exit> {
+    match record.status {
+        Status::TimedOut if record.is_cut() => None,
+        Status::TimedOut => Some(Exit::Time),
+        Status::Errored if record.reason == Some(Cause::Missing) || step.setup => Some(Exit::Setup),
+        Status::Errored => Some(Exit::Failed),
+        Status::Failed if step.setup => Some(Exit::Setup),
+        Status::Failed => Some(match step.kind {
+            Kind::Compile => Exit::Compilation,
+            Kind::Test => Exit::Tests,
+            Kind::Run | Kind::Shell | Kind::Lint | Kind::File | Kind::Judge => Exit::Failed,
+        }),
+        Status::Passed
+        | Status::PassedWithWarnings
+        | Status::Flaky
+        | Status::Cached
+        | Status::Skipped
+        | Status::NotRun => None,
+    }
+}
+
+struct Run<'a> {
+    plan: &'a Plan,
+    records: &'a [StepRecord],
+    ending: &'a Ending,
+    violations: &'a [String],
+}
+
+impl Run<'_> {
+    fn steps(&self) -> impl Iterator<Item = (&Step, Option<&StepRecord>)> {
+        self.plan.steps.iter().enumerate().map(|(i, step)| (step, self.records.get(i)))
+    }
+
+    fn blocking(&self) -> impl Iterator<Item = (&Step, Option<&StepRecord>)> {
+        self.steps().filter(|(step, _)| step.severity == Severity::Blocking)
+    }
+
+    fn is_budget_used(&self) -> bool {
+        self.ending.budget_used || self.records.iter().any(StepRecord::is_cut)
+    }
+
+    /// The verdict, and for people what decided: the first that holds.
+    fn verdict(&self) -> (Verdict, Option<String>) {
+        if let Some(signal) = self.ending.cancelled {
+            let name = match signal {
+                Interrupt::Int => "SIGINT",
+                Interrupt::Term => "SIGTERM",
+            };
+            return (Verdict::Cancelled, Some(format!("interrupted by {name}")));
+        }
+        let first = |wanted: fn(&StepRecord) -> bool| self.blocking().find_map(|(_, r)| r.filter(|r| wanted(r)));
+        if let Some(record) = first(|r| r.status == Status::Errored) {
+            return (Verdict::Errored, Some(said(record)));
+        }
+        if let Some(violation) = self.violations.first() {
+            return (Verdict::Failed, Some(violation.clone()));
+        }
+        if let Some(record) = first(|r| matches!(r.status, Status::Failed | Status::TimedOut) && !r.is_cut()) {
+            let verdict = if record.status == Status::TimedOut { Verdict::TimedOut } else { Verdict::Failed };
+            return (verdict, Some(said(record)));
+        }
+        if let Some(reason) = self.missing() {
+            return (Verdict::Incomplete, Some(reason));
+        }
+        if self.plan.steps.is_empty() {
+            let off = self.plan.request.mode == Mode::Off;
+            let reason =
+                if off { "mode is off: nothing was verified" } else { "each check of the contract was left out" };
+            return (Verdict::NothingToVerify, Some(reason.to_owned()));
+        }
+        (Verdict::Passed, None)
+    }
+
+    /// What keeps the evidence from being complete.
+    fn missing(&self) -> Option<String> {
+        if let Some(message) = &self.ending.storage {
+            return Some(format!("the record could not be written: {}", visible(message.as_bytes())));
+        }
+        if self.is_budget_used() {
+            return Some("the budget was used up".to_owned());
+        }
+        for (step, record) in self.blocking() {
+            match record {
+                None => return Some(format!("`{}` did not run", visible(step.id.as_bytes()))),
+                Some(r) if r.status == Status::NotRun || r.reason == Some(Cause::NoJudge) => return Some(said(r)),
+                Some(_) => {}
+            }
+        }
+        if self.plan.steps.is_empty() {
+            // Mode `off` was asked for: nothing is verified, which is said aloud, and `--require some` refuses it.
+            let said = self.plan.contract.is_some() || self.plan.request.mode == Mode::Off;
+            return (!said).then(|| "there was nothing to run and no contract that says so".to_owned());
+        }
+        let evidence = self.steps().any(|(step, r)| step.is_effective() && r.is_some_and(|r| r.status.is_pass()));
+        (!evidence).then(|| "no check that counts gave evidence".to_owned())
+    }
+
+    fn coverage(&self) -> Coverage {
+        let narrowed = self.plan.omitted.iter().any(|o| o.narrows)
+            || self.plan.rewrites.iter().any(|r| r.coverage == Coverage::Narrowed)
+            || self.steps().any(|(step, r)| !step.setup && r.is_some_and(|r| r.status == Status::Skipped));
+        if narrowed { Coverage::Narrowed } else { Coverage::Full }
+    }
+}
+
+/// A step's end on one line.
+fn said(record: &StepRecord) -> String {
+    let id = visible(record.id.as_bytes());
+    match &record.detail {
+        Some(detail) => format!("`{id}` is {}: {detail}", record.status.name()),
+        None => format!("`{id}` is {}", record.status.name()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arbitrary::run::{Behaviour, Case, Finish, Incidents, plan, play, step};
+    use crate::plan::Omitted;
+
+    /// A step by its name: the verb or a setting, then what it does.
+    fn named(name: &str) -> (Step, Vec<Behaviour>) {
+        let mut step = step(name);
+        let quick = |finish| Behaviour { duration_ms: 1, finish, stop_ms: Some(1) };
+        let mut tries = vec![quick(Finish::Exit(if name.ends_with("fail") { 1 } else { 0 })); 2];
+        step.kind = match name.split('-').next() {
+            Some("compile") => Kind::Compile,
+            Some("test") => Kind::Test,
+            Some("lint") => Kind::Lint,
+            Some("judge") => Kind::Judge,
+            _ => Kind::Run,
+        };
+        match name.split('-').next() {
+            Some("setup") => step.setup = true,
+            Some("warning") => step.severity = Severity::Warning,
+            Some("always") => step.always = true,
+            Some("after") => step.needs = vec!["missing".to_owned()],
+            Some("missing") => tries = vec![Behaviour { duration_ms: 0, ..quick(Finish::NoProgram) }],
+            Some("lost") => tries = vec![quick(Finish::Lost)],
+            Some("skip") => {
+                step.skip_exit = vec![77];
+                tries = vec![quick(Finish::Exit(77))];
+            }
+            Some("slow") => {
+                step.timeout_ms = 300;
+                tries = vec![Behaviour { duration_ms: 5000, ..quick(Finish::Exit(0)) }];
+            }
+            Some("long") => tries = vec![Behaviour { duration_ms: 5000, ..quick(Finish::Exit(0)) }],
+            Some("flaky") => {
+                step.retries = 1;
+                tries = vec![quick(Finish::Exit(1)), quick(Finish::Exit(0))];
+            }
+            _ => {}
+        }
+        (step, tries)
+    }
+
+    fn run(
+        names: &str,
+        fail_fast: bool,
+        budget_ms: Option<u64>,
+        interrupts: &[(u64, Interrupt)],
+    ) -> (Plan, Judgement, String) {
+        let (steps, script): (Vec<Step>, Vec<Vec<Behaviour>>) = names.split_whitespace().map(named).unzip();
+        let mut plan = plan(steps);
+        plan.policy.fail_fast = fail_fast;
+        plan.policy.budget_ms = budget_ms;
+        let case = Case { plan: plan.clone(), script };
+        let incidents = Incidents { interrupts: interrupts.to_vec(), record_fails: None };
+        let played = play(&case, &incidents, &mut |_| 1).unwrap();
+        let judgement = judge(&plan, &played.records, &played.ending, &[], Require::default());
+        let word = |r: &StepRecord| match r.reason {
+            Some(reason) if r.status == Status::NotRun => format!("not_run({})", reason.word()),
+            _ => r.status.name().to_owned(),
+        };
+        (plan, judgement, played.records.iter().map(word).collect::<Vec<_>>().join(" "))
+    }
+
+    #[test]
+    fn verdicts_and_exit_codes() {
+        let go = true;
+        for (names, keep_going, code, verdict, statuses) in [
+            ("ok", !go, 0, "passed", "passed"),
+            ("run-fail", !go, 40, "failed", "failed"),
+            ("compile-fail", !go, 41, "failed", "failed"),
+            ("test-fail", !go, 42, "failed", "failed"),
+            ("lint-fail", !go, 40, "failed", "failed"),
+            ("slow", !go, 43, "timed_out", "timed_out"),
+            ("missing", !go, 5, "errored", "errored"),
+            ("lost", !go, 40, "errored", "errored"),
+            ("setup-fail", !go, 5, "failed", "failed"),
+            ("setup-ok", !go, 44, "incomplete", "passed"),
+            ("warning-ok", !go, 44, "incomplete", "passed"),
+            ("judge-none", !go, 44, "incomplete", "skipped"),
+            ("skip-code", !go, 44, "incomplete", "skipped"),
+            ("skip-code ok", !go, 0, "passed", "skipped passed"),
+            ("flaky", !go, 0, "passed", "flaky"),
+            ("warning-fail ok", !go, 0, "passed", "failed passed"),
+            ("ok run-fail ok2", !go, 40, "failed", "passed failed not_run(fail_fast)"),
+            ("slow test-fail", !go, 43, "timed_out", "timed_out not_run(fail_fast)"),
+            ("slow test-fail", go, 42, "timed_out", "timed_out failed"),
+            ("test-fail lint-fail", go, 42, "failed", "failed failed"),
+            ("lint-fail test-fail", go, 42, "failed", "failed failed"),
+            ("test-fail compile-fail", go, 41, "failed", "failed failed"),
+            ("missing run-fail", go, 40, "errored", "errored failed"),
+            ("missing slow", go, 43, "errored", "errored timed_out"),
+            ("ok missing ok2", go, 5, "errored", "passed errored passed"),
+            ("warning-fail missing", go, 5, "errored", "failed errored"),
+            ("missing after-missing", go, 5, "errored", "errored not_run(needs)"),
+            ("run-fail ok always", !go, 40, "failed", "failed not_run(fail_fast) passed"),
+            ("setup-fail test-fail", go, 42, "failed", "failed failed"),
+            ("judge-none run-fail", !go, 40, "failed", "skipped failed"),
+        ] {
+            let (_, judgement, said) = run(names, !keep_going, None, &[]);
+            assert_eq!(
+                (judgement.exit.code(), judgement.verdict.name(), said.as_str()),
+                (code, verdict, statuses),
+                "{names}"
+            );
+        }
+    }
+
+    #[test]
+    fn budgets_and_signals() {
+        let int = (100, Interrupt::Int);
+        let term = (100, Interrupt::Term);
+        let again = (101, Interrupt::Term);
+        for (names, budget, interrupts, code, verdict, statuses) in [
+            ("long after", Some(700), vec![], 43, "incomplete", "timed_out not_run(budget)"),
+            ("slow ok", Some(700), vec![], 43, "timed_out", "timed_out passed"),
+            ("test-fail long ok", Some(700), vec![], 43, "failed", "failed timed_out not_run(budget)"),
+            ("long ok always", Some(700), vec![], 43, "incomplete", "timed_out not_run(budget) passed"),
+            ("ok long ok2", None, vec![int], 130, "cancelled", "passed not_run(cancelled) not_run(cancelled)"),
+            ("long always", None, vec![term], 143, "cancelled", "not_run(cancelled) passed"),
+            ("long always", None, vec![int, again], 130, "cancelled", "not_run(cancelled) not_run(cancelled)"),
+            ("compile-fail long", Some(700), vec![int], 130, "cancelled", "failed not_run(cancelled)"),
+            ("ok", None, vec![int], 0, "passed", "passed"),
+        ] {
+            let names = names.replace("after", "ok");
+            let (_, judgement, said) = run(&names, false, budget, &interrupts);
+            assert_eq!(
+                (judgement.exit.code(), judgement.verdict.name(), said.as_str()),
+                (code, verdict, statuses),
+                "{names}"
+            );
+        }
+    }
+
+    #[test]
+    fn nothing_to_verify_and_what_is_required() {
+        let omitted =
+            |narrows| Omitted { id: "a".into(), line: None, narrows, reason: "waived".into(), reasons: Vec::new() };
+        let mut empty = plan(Vec::new());
+        let ending = Ending::default();
+        let (full, some) = (Require { full: true, some: false }, Require { full: false, some: true });
+        let judged = |plan: &Plan, require| {
+            let judgement = judge(plan, &[], &ending, &[], require);
+            (judgement.verdict, judgement.coverage, judgement.exit.code())
+        };
+        assert_eq!(judged(&empty, Require::default()), (Verdict::NothingToVerify, Coverage::Full, 0));
+        assert_eq!(judged(&empty, some), (Verdict::NothingToVerify, Coverage::Full, 44));
+        assert_eq!(judged(&empty, full), (Verdict::NothingToVerify, Coverage::Full, 0));
+        empty.omitted = vec![omitted(false)];
+        assert_eq!(judged(&empty, full).2, 0, "a condition that does not hold narrows nothing");
+        empty.omitted = vec![omitted(true)];
+        assert_eq!(judged(&empty, full), (Verdict::NothingToVerify, Coverage::Narrowed, 44));
+        empty.contract = None;
+        assert_eq!(judged(&empty, Require::default()).0, Verdict::Incomplete, "nobody said that there is nothing");
+        let (plan, _, _) = run("ok", true, None, &[]);
+        let refused = crate::run::report::refused(&plan);
+        let judgement = judge(&plan, &refused, &ending, &["`x` is outside".to_owned()], Require::default());
+        assert_eq!((judgement.verdict, judgement.exit), (Verdict::Failed, Exit::Failed));
+    }
+}

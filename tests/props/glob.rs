@@ -1,1 +1,163 @@
-//! Properties of `glob`.
+//! Laws of globs and selections, against a reference that shares nothing with the matcher.
+
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+use vplan::arbitrary::glob::{
+    agree, change_set, changes_like, escape, glob, glob_and_path, glob_text, globs_of, oracle, path, reference,
+    selections, sound,
+};
+use vplan::base::glob::{Glob, Item, Selection, What};
+use vplan::base::matching::match_all;
+use vplan::base::path::RepoPath;
+use vplan::plan::overlap::overlaps;
+
+/// The same cases on every machine and every run; a new kind of case is a change to this file.
+fn config(cases: u32) -> ProptestConfig {
+    ProptestConfig { cases, failure_persistence: None, rng_seed: RngSeed::Fixed(5), ..ProptestConfig::default() }
+}
+
+fn parse(text: &str) -> Glob {
+    Glob::parse(text).unwrap_or_else(|e| panic!("{text}: {}", e.message))
+}
+
+fn repo_path(text: &str) -> RepoPath {
+    RepoPath::from_exact(text.as_bytes()).unwrap()
+}
+
+proptest! {
+    #![proptest_config(config(512))]
+
+    #[test]
+    fn as_the_reference((glob, near) in glob_and_path(), far in path()) {
+        for path in [near, far] {
+            prop_assert_eq!(glob.matches(&path), reference(glob.text(), path.as_bytes()), "{} on {}", glob.text(), path);
+        }
+    }
+
+    #[test]
+    fn an_escaped_path_selects_itself_alone(this in path(), (_, other) in glob_and_path()) {
+        let Some(glob) = Glob::literal(&this) else {
+            prop_assert!(std::str::from_utf8(this.as_bytes()).is_err());
+            return Ok(());
+        };
+        prop_assert!(glob.matches(&this));
+        prop_assert_eq!(glob.matches(&other), this == other);
+        prop_assert_eq!(glob.text(), escape(std::str::from_utf8(this.as_bytes()).unwrap()));
+    }
+
+    #[test]
+    fn a_star_never_crosses_a_slash(glob in glob(), path in path()) {
+        // Without `**` and braces, a glob and the paths it selects have as many segments.
+        if !glob.text().contains("**") && !glob.text().contains('{') && !glob.text().ends_with('/') && glob.matches(&path) {
+            prop_assert_eq!(glob.text().split('/').count(), path.segments().count());
+        }
+    }
+
+    #[test]
+    fn doubled_stars_are_one((glob, path) in glob_and_path()) {
+        let doubled = glob.text().split('/').map(|s| if s == "**" { "**/**" } else { s }).collect::<Vec<_>>().join("/");
+        if let Ok(doubled) = Glob::parse(&doubled) {
+            prop_assert_eq!(doubled.matches(&path), glob.matches(&path), "{:?} {:?}", doubled, glob);
+        }
+    }
+
+    #[test]
+    fn braces_are_a_union((a, path) in glob_and_path(), b in glob()) {
+        if let Ok(both) = Glob::parse(&format!("{{{},{}}}", a.text(), b.text())) {
+            prop_assert_eq!(both.matches(&path), a.matches(&path) || b.matches(&path), "{:?}", both);
+        }
+    }
+
+    #[test]
+    fn a_directory_is_everything_below_and_itself((glob, path) in glob_and_path()) {
+        let directory = Glob::parse(&format!("{}/", glob.text()));
+        let tree = Glob::parse(&format!("{}/**", glob.text()));
+        if let (Ok(directory), Ok(tree)) = (directory, tree) {
+            prop_assert_eq!(directory.matches(&path), tree.matches(&path));
+            prop_assert!(!glob.matches(&path) || tree.matches(&path), "{:?} selects less than {:?}", tree, glob);
+            let below = path.join(b"x").unwrap();
+            prop_assert!(!tree.matches(&path) || tree.matches(&below));
+        }
+    }
+
+    #[test]
+    fn globs_that_select_a_path_overlap((a, path) in glob_and_path(), b in glob()) {
+        // The planner takes globs apart on its own; it has to mean the same by them.
+        prop_assert_eq!(overlaps(&a, &b), overlaps(&b, &a));
+        if a.matches(&path) && b.matches(&path) {
+            prop_assert!(overlaps(&a, &b));
+        }
+        if let Some(literal) = Glob::literal(&path) {
+            prop_assert_eq!(overlaps(&literal, &b), b.matches(&path), "{:?} {:?}", literal, b);
+        }
+    }
+
+    #[test]
+    fn a_negated_class_is_the_complement(members in "[a-c!é-]{1,3}", c in "[a-d!é日-]") {
+        // A leading `!` would negate, and an inner `-` may make an inverted range.
+        if let (false, Ok(class)) = (members.starts_with('!'), Glob::parse(&format!("[{members}]"))) {
+            let path = repo_path(&c);
+            for sign in ["!", "^"] {
+                let negated = parse(&format!("[{sign}{members}]"));
+                prop_assert_ne!(class.matches(&path), negated.matches(&path), "{} {}", members, c);
+            }
+            prop_assert!(!class.matches(&RepoPath::from_exact(b"\xff").unwrap()));
+        }
+    }
+
+    #[test]
+    fn a_glob_is_its_text(glob in glob()) {
+        let json = serde_json::to_string(&glob).unwrap();
+        let back: Glob = serde_json::from_str(&json).unwrap();
+        prop_assert_eq!(&back, &glob);
+        prop_assert_eq!(json, serde_json::to_string(glob.text()).unwrap());
+    }
+
+    #[test]
+    fn parsing_is_total(text in prop_oneof![any::<String>(), "[ab/.*?{},\\[\\]!^\\\\-]{0,24}", glob_text()]) {
+        if let Err(error) = Glob::parse(&text) {
+            prop_assert_eq!(sound(&text, &error), Ok(()));
+        }
+    }
+
+    #[test]
+    fn the_oracle_agrees(
+        globs in prop::collection::vec("!?([ab.é]|\\*|\\*\\*|/|\\?|\\[[!ab]-?b\\]|\\{a,|\\}){1,12}", 1..6),
+        paths in prop::collection::vec("[ab.é/]{1,12}", 1..8),
+    ) {
+        prop_assert_eq!(oracle(globs.join("\n").as_bytes(), paths.join("\n").as_bytes()), Ok(()));
+    }
+}
+
+proptest! {
+    #![proptest_config(config(256))]
+
+    #[test]
+    fn many_as_one_by_one((selections, changes) in selections().prop_flat_map(|selections| {
+        let changes = changes_like(globs_of(&selections));
+        (Just(selections), changes)
+    })) {
+        prop_assert_eq!(agree(&selections, &changes), Ok(()));
+    }
+
+    #[test]
+    fn the_order_of_selections_is_nothing(selections in selections(), paths in prop::collection::vec(path(), 0..80)) {
+        let changes = change_set(paths);
+        let there: Vec<&Selection> = selections.iter().collect();
+        let back: Vec<&Selection> = selections.iter().rev().collect();
+        let mut answers = match_all(&back, &changes);
+        answers.reverse();
+        prop_assert_eq!(match_all(&there, &changes), answers);
+    }
+
+    #[test]
+    fn keys_lose_nothing((globs, changes) in prop::collection::vec(glob(), 1..40).prop_flat_map(|globs| {
+        let changes = changes_like(globs.clone());
+        (Just(globs), changes)
+    })) {
+        // Many globs, so that they share keys and the rarest key is chosen, each as a list of its own.
+        let alone = |glob| Selection { items: vec![Item { not: false, what: What::Glob(glob) }] };
+        let selections: Vec<Selection> = globs.into_iter().map(alone).collect();
+        prop_assert_eq!(agree(&selections, &changes), Ok(()));
+    }
+}

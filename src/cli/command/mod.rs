@@ -1,1 +1,39 @@
 //! Which subcommands are there? One file each.
+
+pub mod argv;
+pub mod check;
+pub mod classify;
+pub mod completions;
+pub mod explain;
+pub mod help;
+pub mod init;
+pub mod man;
+pub mod plan;
+pub mod recover;
+pub mod run;
+
+use super::args::{Format, Global};
+use super::error::Failure;
+use crate::base::command::Command;
+use crate::lang::command::parse_command;
+use std::ffi::OsStr;
+
+/// The format asked for, if the command has it.
+fn format(global: &Global, known: &[Format]) -> Result<Format, Failure> {
+    let format = global.format.unwrap_or(known.first().copied().unwrap_or(Format::Text));
+    if known.contains(&format) {
+        return Ok(format);
+    }
+    let name = |f: &Format| format!("{f:?}").to_lowercase();
+    let list = known.iter().map(|f| format!("`{}`", name(f))).collect::<Vec<_>>().join(", ");
+    Err(Failure::usage("vplan::usage::format", format!("this command has no format `{}`", name(&format)))
+        .help(format!("it has {list}")))
+}
+
+/// A command's text from the command line.
+pub(super) fn command(text: &OsStr) -> Result<Command, Failure> {
+    text.to_str().map(parse_command).ok_or_else(|| {
+        Failure::usage("vplan::usage::not_utf8", "a command's text must be UTF-8")
+            .help("write other bytes as `$'\\xHH'`")
+    })
+}

@@ -1,1 +1,5 @@
 //! How are results written for people and machines?
+
+pub mod diagnostic;
+pub mod report;
+pub mod style;

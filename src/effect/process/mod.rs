@@ -1,1 +1,20 @@
 //! How is a step started, limited, listened to, and made to leave nothing behind?
+//!
+//! vplan keeps a supervisor, a process of its own program, for each step that runs ([`supervise`]), and talks to it
+//! ([`pool`], `frame`). The supervisor starts the step and ends all that descends from it (`tree`). vplan finds the program
+//! ([`program`]), reads both streams and keeps them ([`capture`]), masks granted secrets ([`mask`]), and puts together what
+//! was seen ([`attempt`]). No shell is involved anywhere.
+//!
+//! The containment is `subtree`: nothing outlives its step, whatever it forks, detaches or ignores; not even when vplan or
+//! the supervisor is killed with SIGKILL. What can get away: a step that kills vplan *and* its supervisor, work that is
+//! handed to another daemon (docker, at, systemd-run), and processes of another user (sudo), which are reported.
+
+pub mod attempt;
+pub mod capture;
+mod frame;
+pub mod mask;
+pub mod pool;
+pub mod program;
+pub mod supervise;
+mod sys;
+mod tree;

@@ -1,0 +1,338 @@
+//! Which paths does a glob select? The only room of `globset`.
+
+mod parse;
+mod pattern;
+mod set;
+
+use super::path::RepoPath;
+pub(in crate::base) use pattern::{Part, Pattern, Segment};
+use serde::{Deserialize, Serialize};
+pub(in crate::base) use set::PatternSet;
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+/// A glob of the one dialect (language.md section 5), checked and taken apart. It is compared and serialised as its text.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Glob {
+    text: Arc<str>,
+    /// Its braces expanded; a path that matches one of them is selected.
+    alternatives: Arc<[Pattern]>,
+}
+
+/// What is wrong with a glob, and where in its text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GlobError {
+    /// One line, lower case, no full stop.
+    pub message: String,
+    /// Byte offsets in the glob's text.
+    pub span: super::span::Span,
+    /// A glob that would be right, or another way out.
+    pub help: Option<String>,
+}
+
+impl Glob {
+    /// Reads a glob.
+    ///
+    /// # Errors
+    /// Everything language.md sections 2, 5 and 11 call an error.
+    pub fn parse(text: &str) -> Result<Self, GlobError> {
+        Ok(Self { alternatives: parse::parse(text)?.into(), text: text.into() })
+    }
+
+    /// The glob that selects exactly this path. `None` for paths that no glob can name: those that are not UTF-8, or longer
+    /// than a glob may be.
+    #[must_use]
+    pub fn literal(path: &RepoPath) -> Option<Self> {
+        let text = std::str::from_utf8(path.as_bytes()).ok()?;
+        let mut escaped = String::with_capacity(text.len());
+        for c in text.chars() {
+            if matches!(c, '*' | '?' | '[' | ']' | '{' | '}' | '!' | '\\') {
+                escaped.push('\\');
+            }
+            escaped.push(c);
+        }
+        Self::parse(&escaped).ok()
+    }
+
+    /// The glob as it was written.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether it selects this path.
+    #[must_use]
+    pub fn matches(&self, path: &RepoPath) -> bool {
+        self.alternatives.iter().any(|pattern| pattern.matches(path.as_bytes()))
+    }
+
+    /// What it is made of.
+    pub(in crate::base) fn alternatives(&self) -> &[Pattern] {
+        &self.alternatives
+    }
+}
+
+impl PartialEq for Glob {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for Glob {}
+
+impl PartialOrd for Glob {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Glob {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.text.cmp(&other.text)
+    }
+}
+
+impl std::fmt::Debug for Glob {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Glob({})", self.text)
+    }
+}
+
+impl From<Glob> for String {
+    fn from(glob: Glob) -> Self {
+        glob.text.as_ref().to_owned()
+    }
+}
+
+impl TryFrom<String> for Glob {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        Glob::parse(&text).map_err(|e| e.message)
+    }
+}
+
+/// A list of globs and named selections: a file is selected when some positive item selects it and no excluding one does.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Selection {
+    /// The items in the order of the text. At least one of them is positive.
+    pub items: Vec<Item>,
+}
+
+/// One item of a selection.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Item {
+    /// Whether it excludes.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub not: bool,
+    /// What it selects.
+    #[serde(flatten)]
+    pub what: What,
+}
+
+/// What an item is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum What {
+    /// A glob.
+    Glob(Glob),
+    /// The selection behind a name; its own exclusions apply inside it only.
+    Paths {
+        /// What it selects. Shared between all its uses.
+        items: Arc<Selection>,
+        /// The name in the contract.
+        name: String,
+    },
+}
+
+impl Item {
+    /// Whether the item's glob or named selection selects the path, its own `!` aside.
+    #[must_use]
+    pub fn selects(&self, path: &RepoPath) -> bool {
+        match &self.what {
+            What::Glob(glob) => glob.matches(path),
+            What::Paths { items, .. } => items.selects(path),
+        }
+    }
+}
+
+impl Selection {
+    /// Whether the path is selected.
+    #[must_use]
+    pub fn selects(&self, path: &RepoPath) -> bool {
+        self.items.iter().any(|i| !i.not && i.selects(path)) && !self.items.iter().any(|i| i.not && i.selects(path))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path(bytes: &[u8]) -> RepoPath {
+        RepoPath::from_exact(bytes).unwrap()
+    }
+
+    #[test]
+    fn what_globs_select() {
+        let table: &[(&str, &[&str], &[&str])] = &[
+            ("a/b", &["a/b"], &["a", "a/b/c", "x/a/b", "A/b"]),
+            ("*", &["a", ".a", "é"], &["a/b"]),
+            ("a*", &["a", "ab", "a.b"], &["ba", "ab/c"]),
+            ("a*b*c", &["abc", "abbc", "axbxc", "abcbc"], &["ab", "acb", "abcd"]),
+            ("?", &["a", "é", "日", "~"], &["ab", "a/b"]),
+            ("*?", &["é", "ab"], &[]),
+            ("?*?", &["éa", "ab"], &["é"]),
+            ("*[!é]", &["éa"], &["aé", "é"]),
+            ("**", &["a", "a/b/c", ".git"], &[]),
+            ("**/a", &["a", "b/a", "b/c/a"], &["ba", "a/b"]),
+            ("a/**", &["a", "a/b", "a/b/c"], &["ab", "b/a"]),
+            ("a/", &["a", "a/b"], &["ab"]),
+            ("*/**", &["a", "a/b"], &[]),
+            ("a/**/*", &["a/b", "a/b/c"], &["a"]),
+            ("a/**/b", &["a/b", "a/x/b", "a/x/y/b"], &["ab", "a/xb", "a/b/c"]),
+            ("**/a/**/b/**", &["a/b", "x/a/y/b/z", "a/a/b/b"], &["b/a", "a/xb"]),
+            ("**/a/**/a/**/a", &["a/a/a", "a/b/a/b/a"], &["a/a", "a/b/a/b/b"]),
+            ("{a,b}/c", &["a/c", "b/c"], &["c", "{a,b}/c"]),
+            ("{a/**,b}", &["a", "a/x", "b"], &["b/x"]),
+            ("{a,b/{c,d}}.x", &["a.x", "b/c.x", "b/d.x"], &["b.x"]),
+            ("a{,.b}", &["a", "a.b"], &["a."]),
+            ("{a,}", &["a"], &["b"]),
+            ("{src/,}gen/**", &["gen/a", "src/gen/a"], &["src/a"]),
+            ("{a,**}/b", &["a/b", "b", "x/y/b"], &["a"]),
+            ("[ab]", &["a", "b"], &["c", "ab", "[ab]"]),
+            ("[!ab]", &["c", "!", "é"], &["a", "b", "cc"]),
+            ("[^a]", &["b", "^"], &["a"]),
+            ("[]a]", &["]", "a"], &["b"]),
+            ("[!]a]", &["b"], &["]", "a"]),
+            ("[a-]", &["a", "-"], &["b"]),
+            ("[-a]", &["a", "-"], &["b"]),
+            ("[α-ω]", &["β"], &["b"]),
+            ("[\\]\\\\]", &["]", "\\"], &["a"]),
+            ("a[+-0]b", &["a.b", "a0b"], &["a/b"]),
+            ("a[!b]c", &["axc"], &["a/c", "abc"]),
+            ("{[,],a}", &[",", "a"], &[]),
+            ("\\*\\?\\[\\]\\{\\}\\!\\\\", &["*?[]{}!\\"], &["a"]),
+            ("a!b", &["a!b"], &[]),
+            ("a]", &["a]"], &[]),
+            ("a,b", &["a,b"], &["a"]),
+            ("@(a|b)", &["@(a|b)"], &["a"]),
+        ];
+        for (glob, hits, misses) in table {
+            let parsed = Glob::parse(glob).unwrap_or_else(|e| panic!("{glob}: {}", e.message));
+            for hit in *hits {
+                assert!(parsed.matches(&path(hit.as_bytes())), "{glob} selects {hit}");
+            }
+            for miss in *misses {
+                assert!(!parsed.matches(&path(miss.as_bytes())), "{glob} does not select {miss}");
+            }
+        }
+    }
+
+    #[test]
+    fn names_that_are_not_utf8() {
+        let table: &[(&str, &[u8], bool)] = &[
+            ("?", b"\xff", true),
+            ("?", b"\xc3", true),
+            ("??", b"\xe6\x97", true),
+            ("?", b"\xe6\x97", false),
+            ("[!a]", b"\xff", true),
+            ("[\u{80}-\u{10ffff}]", b"\xff", false),
+            ("*.rs", b"\xff.rs", true),
+            ("\u{fffd}", b"\xff", false),
+            ("**/a", b"\xff\xfe/a", true),
+            ("?\u{e9}", b"\xc3\xc3\xa9", true),
+        ];
+        for (glob, bytes, want) in table {
+            assert_eq!(Glob::parse(glob).unwrap().matches(&path(bytes)), *want, "{glob} {bytes:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_glob() {
+        let long = "a".repeat(parse::MAX_BYTES + 1);
+        let deep = "{".repeat(parse::MAX_BYTES);
+        let six = "{a,b}".repeat(6);
+        let seven = "{a,b}".repeat(7);
+        let flat = format!("{{{}}}", ["a"; 65].join(","));
+        assert!(Glob::parse(&six).is_ok());
+        assert!(Glob::parse(&long[1..]).is_ok());
+        let table: &[(&str, (usize, usize), &str, Option<&str>)] = &[
+            ("", (0, 0), "empty", Some("write `**`")),
+            ("./src/**", (0, 1), "`.`", Some("write `src/**`")),
+            ("/gen/**", (0, 1), "root", Some("write `gen/**`")),
+            ("/./a//b", (0, 1), "root", Some("write `a/b`")),
+            ("../a", (0, 2), "`..`", Some("name the file by its path from the repository's root")),
+            ("a/../b", (2, 4), "`..`", Some("write `b`")),
+            ("a/.", (2, 3), "`.`", Some("write `a/`")),
+            ("a//b", (2, 3), "empty", Some("write `a/b`")),
+            ("{a,./b}", (3, 4), "`.`", Some("write `{a,b}`")),
+            (
+                "src/{api,}/x",
+                (10, 11),
+                "empty",
+                Some("an alternative may be empty when its slash stands inside the braces, as in `{api/,}src`"),
+            ),
+            ("{,}", (0, 3), "empty", Some("write `**`")),
+            ("src/**.ts", (4, 6), "`**`", Some("write `src/**/*.ts`")),
+            ("a**/b", (1, 3), "`**`", Some("write `a*/**/b`")),
+            ("***", (0, 3), "`**`", Some("write `**`")),
+            ("!a", (0, 1), "`!`", Some("write `\\!a`")),
+            ("src\\a.ts", (3, 5), "escape", Some("write `src/a.ts`")),
+            ("\\{a\\b", (3, 5), "escape", Some("write `\\{ab`")),
+            ("src\\", (3, 4), "escapes nothing", Some("write `src/`")),
+            ("{a\\,b}", (2, 4), "escape", Some("write `{a[,]b}`")),
+            ("[a\\-b]", (2, 4), "escape", Some("`\\` makes one of `* ? [ ] { } ! \\` literal")),
+            ("[a.ts", (0, 1), "not closed", Some("write `\\[a.ts`")),
+            ("[]", (0, 1), "not closed", Some("write `\\[]`")),
+            ("x[z-a]", (2, 5), "range `z-a`", Some("write `x[a-z]`")),
+            ("[[:alpha:]]", (1, 3), "named classes", Some("write the characters, such as `[A-Za-z]`")),
+            ("{a,b", (0, 1), "not closed", Some("close it with `}`, or write `\\{` for the character")),
+            ("a}", (1, 2), "without `{`", Some("write `a\\}`")),
+            (&long, (0, 513), "512 bytes", Some("split it into several globs")),
+            (&deep, (511, 512), "not closed", Some("close it with `}`, or write `\\{` for the character")),
+            (&seven, (0, 35), "64 alternatives", Some("split it into several globs")),
+            (&flat, (0, 131), "64 alternatives", Some("split it into several globs")),
+        ];
+        for (text, span, message, help) in table {
+            let error = Glob::parse(text).expect_err(text);
+            assert_eq!((error.span.start, error.span.end), *span, "{text}");
+            assert!(error.message.contains(message), "{text}: {}", error.message);
+            assert_eq!(error.help.as_deref(), *help, "{text}");
+        }
+    }
+
+    #[test]
+    fn selections() {
+        let list = |items: &[&str]| {
+            let item = |text: &&str| {
+                let (not, text) = text.strip_prefix('!').map_or((false, *text), |text| (true, text));
+                Item { not, what: What::Glob(Glob::parse(text).unwrap()) }
+            };
+            Selection { items: items.iter().map(item).collect() }
+        };
+        let named = |not, items: &Selection| Item {
+            not,
+            what: What::Paths { items: Arc::new(items.clone()), name: "code".into() },
+        };
+        let code = list(&["src/**", "!**/*.md"]);
+        // A name's exclusions stay inside it; the file may be selected beside it, and an excluded name excludes
+        // only what it selects.
+        let beside = Selection { items: vec![named(false, &code), list(&["docs/**"]).items.remove(0)] };
+        let without = Selection { items: vec![list(&["**"]).items.remove(0), named(true, &code)] };
+        for (selection, file, want) in [
+            (&code, "src/a.rs", true),
+            (&code, "src/a.md", false),
+            (&beside, "docs/a.md", true),
+            (&beside, "src/a.md", false),
+            (&without, "src/a.rs", false),
+            (&without, "src/a.md", true),
+            (&list(&["!a", "*"]), "a", false),
+            (&list(&["!a", "*"]), "b", true),
+        ] {
+            assert_eq!(selection.selects(&path(file.as_bytes())), want, "{selection:?} {file}");
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! Does a path match one alternative of a glob, in time that grows with the product of their lengths at most?
+
+use std::sync::Arc;
+
+/// One alternative of a glob, its braces expanded: literal segments, then anything.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(in crate::base) struct Pattern {
+    /// The literal segments in front, joined by `/`. Empty when the first segment is none.
+    pub(in crate::base) prefix: Box<[u8]>,
+    /// The segments behind the prefix; the first of them is not literal, no two `**` stand side by side.
+    pub(in crate::base) rest: Box<[Segment]>,
+}
+
+/// One segment of a pattern.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::base) enum Segment {
+    /// `**`: any number of segments, none included.
+    Any,
+    /// Exactly this name.
+    Literal(Box<[u8]>),
+    /// One segment that fits these parts.
+    Wild(Box<[Part]>),
+}
+
+/// A part of a segment. No two stars and no two texts stand side by side.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::base) enum Part {
+    /// `*`: any number of characters.
+    Star,
+    /// `?`: one character.
+    One,
+    /// `[…]`: one character of a set.
+    Class(Arc<Class>),
+    /// These bytes, a whole number of characters.
+    Text(Box<[u8]>),
+}
+
+/// A set of characters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::base) struct Class {
+    /// Whether it holds all characters but those of `ranges`.
+    pub(in crate::base) negated: bool,
+    /// First and last character of each range.
+    pub(in crate::base) ranges: Vec<(char, char)>,
+}
+
+impl Class {
+    /// Whether the set holds a character; `None` stands for a byte that belongs to none, which only a negated set holds.
+    pub(super) fn contains(&self, c: Option<char>) -> bool {
+        c.is_some_and(|c| self.ranges.iter().any(|(first, last)| (*first..=*last).contains(&c))) != self.negated
+    }
+}
+
+impl Pattern {
+    /// Whether the whole path matches.
+    pub(in crate::base) fn matches(&self, path: &[u8]) -> bool {
+        if self.prefix.is_empty() {
+            return self.matches_below(Some(path));
+        }
+        match path.strip_prefix(&*self.prefix) {
+            Some([]) => self.matches_below(None),
+            Some([b'/', below @ ..]) => self.matches_below(Some(below)),
+            _ => false,
+        }
+    }
+
+    /// Whether what is left of a path behind the prefix matches the rest; `None` when nothing is left.
+    ///
+    /// A mismatch goes back to the last `**` only: whatever an earlier one could take, the last one can take as well.
+    /// So each segment of the path meets each segment of the pattern once at most.
+    pub(in crate::base) fn matches_below(&self, path: Option<&[u8]>) -> bool {
+        let (mut pattern, mut path) = (&*self.rest, path);
+        let mut retry: Option<(&[Segment], &[u8])> = None;
+        loop {
+            match (pattern, path) {
+                ([], None) | ([Segment::Any], _) => return true,
+                ([Segment::Any, last], Some(path)) if *last != Segment::Any => return last.matches(name(path)),
+                ([Segment::Any, after @ ..], Some(from)) => {
+                    retry = Some((after, from));
+                    pattern = after;
+                    continue;
+                }
+                ([segment, after @ ..], Some(from)) => {
+                    let (name, below) = split(from);
+                    if segment.matches(name) {
+                        (pattern, path) = (after, below);
+                        continue;
+                    }
+                }
+                _ => {}
+            }
+            let Some((after, from)) = retry else { return false };
+            let (_, Some(below)) = split(from) else { return false };
+            retry = Some((after, below));
+            (pattern, path) = (after, Some(below));
+        }
+    }
+}
+
+impl Segment {
+    /// Whether a name fits. `**` fits every name here; that it also spans others is the pattern's business.
+    fn matches(&self, name: &[u8]) -> bool {
+        match self {
+            Segment::Any => true,
+            Segment::Literal(text) => **text == *name,
+            Segment::Wild(parts) => matches_name(parts, name),
+        }
+    }
+}
+
+/// Matches a name, going back to the last star only, for the same reason as above.
+fn matches_name(parts: &[Part], name: &[u8]) -> bool {
+    let (mut parts, mut name) = (parts, name);
+    let mut retry: Option<(&[Part], &[u8])> = None;
+    loop {
+        match parts {
+            [] if name.is_empty() => return true,
+            [Part::Star] => return true,
+            [Part::Star, Part::Text(tail)] => return name.ends_with(tail),
+            [Part::Star, after @ ..] => {
+                retry = Some((after, name));
+                parts = after;
+                continue;
+            }
+            [part, after @ ..] => {
+                if let Some(left) = part.strip(name) {
+                    (parts, name) = (after, left);
+                    continue;
+                }
+            }
+            [] => {}
+        }
+        // A star takes whole characters: half of one would let a class see its second byte as an invalid one.
+        let Some((after, from)) = retry else { return false };
+        let Some((_, left)) = first_char(from) else { return false };
+        retry = Some((after, left));
+        (parts, name) = (after, left);
+    }
+}
+
+impl Part {
+    /// What is left of a name behind this part, which is no star.
+    fn strip<'a>(&self, name: &'a [u8]) -> Option<&'a [u8]> {
+        match self {
+            Part::Star => Some(name),
+            Part::One => Some(first_char(name)?.1),
+            Part::Class(class) => {
+                let (c, left) = first_char(name)?;
+                class.contains(c).then_some(left)
+            }
+            Part::Text(text) => name.strip_prefix(&**text),
+        }
+    }
+}
+
+/// Takes the first character; a byte that begins no valid one counts as one (`None`).
+pub(super) fn first_char(name: &[u8]) -> Option<(Option<char>, &[u8])> {
+    let (first, behind) = name.split_first()?;
+    let length = match first {
+        0..0x80 => return Some((Some(char::from(*first)), behind)),
+        0xc2..0xe0 => 2,
+        0xe0..0xf0 => 3,
+        0xf0..0xf5 => 4,
+        _ => return Some((None, behind)),
+    };
+    let valid = name.split_at_checked(length).and_then(|(head, left)| {
+        let c = std::str::from_utf8(head).ok()?.chars().next()?;
+        Some((Some(c), left))
+    });
+    valid.or(Some((None, behind)))
+}
+
+/// The first segment, and what lies behind its `/`.
+fn split(path: &[u8]) -> (&[u8], Option<&[u8]>) {
+    let end = path.iter().position(|b| *b == b'/').unwrap_or(path.len());
+    match path.split_at_checked(end) {
+        Some((name, [_, below @ ..])) => (name, Some(below)),
+        _ => (path, None),
+    }
+}
+
+/// The last segment.
+fn name(path: &[u8]) -> &[u8] {
+    path.rsplit(|b| *b == b'/').next().unwrap_or(path)
+}

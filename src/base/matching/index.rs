@@ -1,0 +1,455 @@
+//! Which of many globs match a path? Few are tried: each lies under a key that every path it matches must have.
+
+use super::table::{SEED, Table, hash, step};
+use crate::base::glob::{Glob, Part, Pattern, PatternSet, Segment};
+
+/// No further entry.
+const END: u32 = u32::MAX;
+
+/// How many bytes a piece of text has that serves as a key.
+const GRAM: usize = 4;
+
+/// How many patterns may share a key before a piece of their text is looked for that fewer of them have.
+const CROWD: u32 = 8;
+
+/// How many patterns go into one set at most, for larger ones are slow (measured: at 512 half of the gain is lost); and
+/// how many sets there are at most, for each may take a megabyte or two.
+const SET_SIZE: usize = 128;
+const SETS: usize = 8;
+
+/// How many paths a group of patterns meets before compiling it to a set pays.
+const PATIENCE: u32 = 256;
+
+/// Globs by what a path must have for them to match it.
+#[derive(Default)]
+pub(super) struct Index<'g> {
+    /// The whole path: `package.json`.
+    whole: Keys<'g>,
+    /// The path or a directory above it: `apps/web/**`.
+    tree: Keys<'g>,
+    /// Some segment: `**/auth/**`.
+    segment: Keys<'g>,
+    /// The last segment: `**/Makefile`.
+    name: Keys<'g>,
+    /// What the last segment ends with, from one of its dots on: `**/*.rs`. Hashed from its end.
+    suffix: Keys<'g>,
+    /// A piece of text that some segment has: `**/*-worker-*`. Only for what would be crowded under the keys above.
+    gram: Keys<'g>,
+    /// The first entry of the globs that have no such key.
+    rest: Option<u32>,
+    entries: Vec<Entry<'g>>,
+    /// Patterns that share an entry, since there are many under one key.
+    groups: Vec<Vec<(u32, &'g Pattern)>>,
+}
+
+/// Keys of one kind.
+#[derive(Default)]
+struct Keys<'g> {
+    table: Table,
+    keys: Vec<Key<'g>>,
+}
+
+struct Key<'g> {
+    bytes: &'g [u8],
+    hash: u64,
+    /// How many patterns could lie here.
+    shared: u32,
+    /// The first of those that do.
+    first: u32,
+}
+
+/// An alternative of a glob, or a group of them, in the chain of its key.
+struct Entry<'g> {
+    /// The glob's number, or that of the group.
+    number: u32,
+    next: u32,
+    test: Test<'g>,
+}
+
+/// What remains to be tested of a path that has the key.
+#[derive(Clone, Copy)]
+enum Test<'g> {
+    /// Nothing: the key says it all.
+    None,
+    /// This pattern.
+    One(&'g Pattern),
+    /// A group of patterns.
+    Group,
+}
+
+/// The kinds of keys.
+#[derive(Clone, Copy)]
+enum Kind {
+    Whole,
+    Tree,
+    Segment,
+    Name,
+    Suffix,
+    Gram,
+}
+
+impl<'g> Index<'g> {
+    /// Indexes globs; a glob is known by its place in the list.
+    pub(super) fn new(globs: &[&'g Glob]) -> Self {
+        let mut index = Self::default();
+        let mut later = Vec::new();
+        for (glob, number) in globs.iter().zip(0_u32..) {
+            for pattern in glob.alternatives() {
+                if let Some((kind, bytes)) = sole_key(pattern) {
+                    let key = index.keys(kind).intern(kind, bytes);
+                    index.add(Some((kind, key)), number, Test::None);
+                } else if pattern.prefix.is_empty() && matches!(*pattern.rest, [Segment::Any]) {
+                    index.add(None, number, Test::None);
+                } else {
+                    each_key(pattern, |kind, bytes| index.share(kind, bytes));
+                    later.push((number, pattern));
+                }
+            }
+        }
+        // Only now is known how many patterns share a key. `packages/*/web/**` is better found by `web` than by
+        // `packages` when there are a thousand such globs.
+        let crowded: Vec<bool> = later
+            .iter()
+            .map(|(_, pattern)| {
+                let crowded = index.least_shared(pattern, false).is_none_or(|(shared, ..)| shared > CROWD);
+                if crowded {
+                    each_gram(pattern, |bytes| index.share(Kind::Gram, bytes));
+                }
+                crowded
+            })
+            .collect();
+        for ((number, pattern), crowded) in later.into_iter().zip(crowded) {
+            let best = index.least_shared(pattern, crowded);
+            index.add(best.map(|(_, kind, key)| (kind, key)), number, Test::One(pattern));
+        }
+        index.group();
+        index
+    }
+
+    /// Counts a pattern that could lie under a key.
+    fn share(&mut self, kind: Kind, bytes: &'g [u8]) {
+        let keys = self.keys(kind);
+        let key = keys.intern(kind, bytes);
+        if let Some(key) = keys.keys.get_mut(key) {
+            key.shared += 1;
+        }
+    }
+
+    /// The key of a pattern that the fewest others have, and how many do.
+    fn least_shared(&mut self, pattern: &'g Pattern, grams: bool) -> Option<(u32, Kind, usize)> {
+        let mut best: Option<(u32, Kind, usize)> = None;
+        let mut consider = |kind, bytes: &'g [u8]| {
+            let keys = self.keys(kind);
+            let key = keys.intern(kind, bytes);
+            let shared = keys.keys.get(key).map_or(0, |key| key.shared);
+            if best.is_none_or(|(least, ..)| shared < least) {
+                best = Some((shared, kind, key));
+            }
+        };
+        each_key(pattern, &mut consider);
+        if grams {
+            each_gram(pattern, |bytes| consider(Kind::Gram, bytes));
+        }
+        best
+    }
+
+    /// Puts patterns that lie under one key into groups, where there are many.
+    fn group(&mut self) {
+        for kind in [Kind::Tree, Kind::Segment, Kind::Name, Kind::Suffix, Kind::Gram] {
+            for key in 0..self.keys(kind).keys.len() {
+                let first = self.keys(kind).keys.get(key).map_or(END, |key| key.first);
+                let first = self.group_chain(first);
+                if let Some(key) = self.keys(kind).keys.get_mut(key) {
+                    key.first = first;
+                }
+            }
+        }
+        self.rest = self.rest.map(|first| self.group_chain(first));
+    }
+
+    /// Groups what can be grouped of one chain; yields its new first entry.
+    fn group_chain(&mut self, first: u32) -> u32 {
+        let (mut alone, mut many) = (Vec::new(), Vec::new());
+        let mut next = first;
+        while let Some(entry) = self.entries.get(next as usize) {
+            match entry.test {
+                Test::One(pattern) if PatternSet::holds(pattern) => many.push((entry.number, pattern)),
+                _ => alone.push(next),
+            }
+            next = entry.next;
+        }
+        if many.len() <= CROWD as usize {
+            return first;
+        }
+        let mut next = END;
+        for entry in alone {
+            if let Some(entry) = self.entries.get_mut(entry as usize) {
+                entry.next = next;
+            }
+            next = entry;
+        }
+        for group in many.chunks(SET_SIZE) {
+            let number = u32::try_from(self.groups.len()).unwrap_or(END);
+            self.groups.push(group.to_vec());
+            let entry = u32::try_from(self.entries.len()).unwrap_or(END);
+            self.entries.push(Entry { number, next, test: Test::Group });
+            next = entry;
+        }
+        next
+    }
+
+    fn keys(&mut self, kind: Kind) -> &mut Keys<'g> {
+        match kind {
+            Kind::Whole => &mut self.whole,
+            Kind::Tree => &mut self.tree,
+            Kind::Segment => &mut self.segment,
+            Kind::Name => &mut self.name,
+            Kind::Suffix => &mut self.suffix,
+            Kind::Gram => &mut self.gram,
+        }
+    }
+
+    fn add(&mut self, key: Option<(Kind, usize)>, number: u32, test: Test<'g>) {
+        let entry = u32::try_from(self.entries.len()).unwrap_or(END);
+        let next = match key {
+            Some((kind, key)) => match self.keys(kind).keys.get_mut(key) {
+                Some(key) => std::mem::replace(&mut key.first, entry),
+                None => END,
+            },
+            None => self.rest.replace(entry).unwrap_or(END),
+        };
+        self.entries.push(Entry { number, next, test });
+    }
+}
+
+/// The key that decides alone whether a pattern matches.
+fn sole_key(pattern: &Pattern) -> Option<(Kind, &[u8])> {
+    Some(match (&*pattern.prefix, &*pattern.rest) {
+        (path, []) => (Kind::Whole, path),
+        ([], [Segment::Any, Segment::Literal(name)]) => (Kind::Name, name),
+        ([], [Segment::Any, Segment::Literal(name), Segment::Any]) => (Kind::Segment, name),
+        ([], [Segment::Any, Segment::Wild(parts)]) => match &**parts {
+            [Part::Star, Part::Text(text)] if text.starts_with(b".") => (Kind::Suffix, text),
+            _ => return None,
+        },
+        ([_, ..], [Segment::Any]) => (Kind::Tree, &pattern.prefix),
+        _ => return None,
+    })
+}
+
+/// The keys that every path has which a pattern matches. The first is the best of equals.
+fn each_key<'p>(pattern: &'p Pattern, mut visit: impl FnMut(Kind, &'p [u8])) {
+    if !pattern.prefix.is_empty() {
+        visit(Kind::Tree, &pattern.prefix);
+    }
+    let Some((last, before)) = pattern.rest.split_last() else { return };
+    match last {
+        Segment::Literal(name) => visit(Kind::Name, name),
+        Segment::Wild(parts) => {
+            if let Some(Part::Text(text)) = parts.last()
+                && let Some(dot) = text.iter().position(|b| *b == b'.')
+                && let Some(suffix) = text.get(dot..)
+            {
+                visit(Kind::Suffix, suffix);
+            }
+        }
+        Segment::Any => {}
+    }
+    for segment in before {
+        if let Segment::Literal(name) = segment {
+            visit(Kind::Segment, name);
+        }
+    }
+}
+
+/// Pieces of a pattern's longest text, from its beginning and its end, where names differ most.
+fn each_gram<'p>(pattern: &'p Pattern, mut visit: impl FnMut(&'p [u8])) {
+    let texts = pattern.rest.iter().flat_map(|segment| match segment {
+        Segment::Wild(parts) => &**parts,
+        _ => &[],
+    });
+    let texts = texts.filter_map(|part| match part {
+        Part::Text(text) => Some(&**text),
+        _ => None,
+    });
+    let Some(text) = texts.max_by_key(|text| text.len()) else { return };
+    let count = (text.len() + 1).saturating_sub(GRAM);
+    for (i, gram) in text.windows(GRAM).enumerate() {
+        if i < 4 || i + 4 >= count {
+            visit(gram);
+        }
+    }
+}
+
+impl<'g> Keys<'g> {
+    /// The number of a key, which is new if need be.
+    fn intern(&mut self, kind: Kind, bytes: &'g [u8]) -> usize {
+        let hash = match kind {
+            Kind::Suffix => hash(bytes.iter().rev()),
+            _ => hash(bytes),
+        };
+        let found = self.table.find(hash, |number| self.is(number, bytes));
+        let number = found.unwrap_or_else(|| {
+            let number = u32::try_from(self.keys.len()).unwrap_or(END);
+            self.table.insert(hash, number, |n| self.keys.get(n as usize).map_or(0, |key| key.hash));
+            self.keys.push(Key { bytes, hash, shared: 0, first: END });
+            number
+        });
+        number as usize
+    }
+
+    fn is(&self, number: u32, bytes: &[u8]) -> bool {
+        self.keys.get(number as usize).is_some_and(|key| key.bytes == bytes)
+    }
+
+    /// The first entry under a key.
+    #[inline]
+    fn first(&self, hash: u64, bytes: &[u8]) -> u32 {
+        let found = self.table.find(hash, |number| self.is(number, bytes));
+        found.and_then(|number| self.keys.get(number as usize)).map_or(END, |key| key.first)
+    }
+}
+
+/// A walk over paths; in byte order it is fastest, for neighbours share directories, which are looked up once.
+pub(super) struct Walk<'g, 'p> {
+    index: &'g Index<'g>,
+    /// The directories above the path of before, outermost first.
+    above: Vec<Directory>,
+    before: &'p [u8],
+    sets: Vec<Set>,
+}
+
+/// What has become of a group of patterns.
+enum Set {
+    /// It met that many paths.
+    Waiting(u32),
+    Compiled(PatternSet),
+    /// It is tested one by one.
+    Never,
+}
+
+struct Directory {
+    /// Where the `/` behind it stands.
+    end: usize,
+    /// The hash of the path up to and with that `/`.
+    hash: u64,
+    /// The entries found by its path, and by its name.
+    tree: u32,
+    segment: u32,
+}
+
+impl<'g, 'p> Walk<'g, 'p> {
+    /// Starts at the root.
+    pub(super) fn new(index: &'g Index<'g>) -> Self {
+        let sets = (0..index.groups.len()).map(|i| if i < SETS { Set::Waiting(0) } else { Set::Never }).collect();
+        Self { index, above: Vec::new(), before: &[], sets }
+    }
+
+    /// Calls `found` with the number of each glob that matches the path, once or more. `known` may say that a glob need
+    /// not be tested again.
+    pub(super) fn visit<S: Sink>(&mut self, path: &'p [u8], sink: &mut S) {
+        let index = self.index;
+        let shared = self.before.iter().zip(path).take_while(|(a, b)| a == b).count();
+        self.before = path;
+        while self.above.last().is_some_and(|d| d.end > shared || path.get(d.end) != Some(&b'/')) {
+            self.above.pop();
+        }
+        for directory in &self.above {
+            test(index, &mut self.sets, directory.tree, path, Some(directory.end), sink);
+            test(index, &mut self.sets, directory.segment, path, None, sink);
+        }
+        let (mut start, mut whole) = self.above.last().map_or((0, SEED), |d| (d.end + 1, d.hash));
+        let mut segment = SEED;
+        for (at, byte) in path.iter().enumerate().skip(start) {
+            if *byte == b'/' {
+                let tree = path.get(..at).map_or(END, |dir| index.tree.first(whole, dir));
+                let name = path.get(start..at).map_or(END, |name| index.segment.first(segment, name));
+                test(index, &mut self.sets, tree, path, Some(at), sink);
+                test(index, &mut self.sets, name, path, None, sink);
+                whole = step(whole, *byte);
+                self.above.push(Directory { end: at, hash: whole, tree, segment: name });
+                (start, segment) = (at + 1, SEED);
+            } else {
+                whole = step(whole, *byte);
+                segment = step(segment, *byte);
+            }
+        }
+        let name = path.get(start..).unwrap_or_default();
+        test(index, &mut self.sets, index.whole.first(whole, path), path, None, sink);
+        test(index, &mut self.sets, index.tree.first(whole, path), path, Some(path.len()), sink);
+        test(index, &mut self.sets, index.segment.first(segment, name), path, None, sink);
+        test(index, &mut self.sets, index.name.first(segment, name), path, None, sink);
+        if !index.suffix.keys.is_empty() {
+            let mut hash = SEED;
+            for (at, byte) in name.iter().enumerate().rev() {
+                hash = step(hash, *byte);
+                if *byte == b'.' {
+                    let suffix = name.get(at..).unwrap_or_default();
+                    test(index, &mut self.sets, index.suffix.first(hash, suffix), path, None, sink);
+                }
+            }
+        }
+        if !index.gram.keys.is_empty() {
+            for gram in path.windows(GRAM) {
+                test(index, &mut self.sets, index.gram.first(hash(gram), gram), path, None, sink);
+            }
+        }
+        test(index, &mut self.sets, index.rest.unwrap_or(END), path, None, sink);
+    }
+}
+
+/// What is told which globs match.
+pub(super) trait Sink {
+    /// Whether a glob is already known to match the present path.
+    fn knows(&self, glob: u32) -> bool;
+    /// A glob matches the present path.
+    fn hit(&mut self, glob: u32);
+}
+
+/// Tests the entries of one key. `end` is where the pattern's prefix ends, when the key was that prefix.
+#[inline]
+fn test(index: &Index<'_>, sets: &mut [Set], first: u32, path: &[u8], end: Option<usize>, sink: &mut impl Sink) {
+    let mut next = first;
+    while let Some(entry) = index.entries.get(next as usize) {
+        match (entry.test, end) {
+            (Test::None, _) => sink.hit(entry.number),
+            (Test::One(_), _) if sink.knows(entry.number) => {}
+            (Test::One(pattern), Some(end)) => {
+                if pattern.matches_below(path.get(end + 1..)) {
+                    sink.hit(entry.number);
+                }
+            }
+            (Test::One(pattern), None) => {
+                if pattern.matches(path) {
+                    sink.hit(entry.number);
+                }
+            }
+            (Test::Group, _) => {
+                let group = index.groups.get(entry.number as usize);
+                if let (Some(group), Some(set)) = (group, sets.get_mut(entry.number as usize)) {
+                    set.test(group, path, sink);
+                }
+            }
+        }
+        next = entry.next;
+    }
+}
+
+impl Set {
+    fn test(&mut self, group: &[(u32, &Pattern)], path: &[u8], sink: &mut impl Sink) {
+        if let Set::Waiting(met) = self {
+            *met += 1;
+            if *met > PATIENCE {
+                *self = PatternSet::new(group).map_or(Set::Never, Set::Compiled);
+            }
+        }
+        if let Set::Compiled(set) = self {
+            return set.visit(path, |glob| sink.hit(glob));
+        }
+        for (glob, pattern) in group {
+            if !sink.knows(*glob) && pattern.matches(path) {
+                sink.hit(*glob);
+            }
+        }
+    }
+}

@@ -1,0 +1,451 @@
+//! Which words does the command line understand?
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// The whole command line.
+#[derive(Debug, Parser)]
+#[command(
+    name = "vplan",
+    version,
+    about = "Which checks does this change need? Plan them, explain them, run them, and believe the answer.",
+    disable_help_subcommand = true,
+    arg_required_else_help = true,
+    max_term_width = 100,
+    after_help = "Exit codes: 0 passed or nothing to verify, 1 vplan failed, 2 usage, 3 contract invalid or missing, \
+                  5 setup, 40 a check failed, 41 compilation failed, 42 tests failed, 43 time is up, 44 incomplete, \
+                  130/143 interrupted. `vplan help language` teaches the contract language."
+)]
+pub struct CommandLine {
+    /// Flags that every command takes.
+    #[command(flatten)]
+    pub global: Global,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Flags that every command takes.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Everywhere")]
+pub struct Global {
+    /// Work in this directory.
+    #[arg(short = 'C', value_name = "DIR", global = true)]
+    pub directory: Option<PathBuf>,
+    /// The contract, relative to the repository's root.
+    #[arg(long, value_name = "PATH", global = true)]
+    pub contract: Option<PathBuf>,
+    /// The form of the answer.
+    #[arg(long, value_name = "FORMAT", global = true)]
+    pub format: Option<Format>,
+    /// When to use colour.
+    #[arg(long, value_name = "WHEN", default_value = "auto", global = true)]
+    pub color: When,
+    /// Say only what went wrong.
+    #[arg(short, long, global = true)]
+    pub quiet: bool,
+    /// Trace what vplan does on standard error; twice for more.
+    #[arg(short, long, action = clap::ArgAction::Count, global = true)]
+    pub verbose: u8,
+    /// The largest contract that is read.
+    #[arg(long, value_name = "SIZE", default_value = "1MiB", value_parser = size, global = true)]
+    pub max_file: u64,
+}
+
+/// Forms of an answer. Not every command has every form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people.
+    Text,
+    /// One JSON document.
+    Json,
+    /// `plan`: RFC 8785, the bytes that the digest covers.
+    Canonical,
+    /// `plan`: for people who review one.
+    Kdl,
+    /// `explain`: a graph for Graphviz.
+    Dot,
+    /// `explain`: a graph for Mermaid.
+    Mermaid,
+    /// `explain`: a script to copy.
+    Shell,
+}
+
+/// When to use colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum When {
+    /// On a terminal, unless `NO_COLOR` is set.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// Subcommands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Write a contract from what the repository declares.
+    Init(Init),
+    /// Validate the contract and show everything that is wrong with it.
+    Check(Check),
+    /// Show what would run for this change, and why, and what would not, and why not.
+    Explain(Explain),
+    /// Print the plan for this change.
+    Plan(PlanArgs),
+    /// Verify this change: plan, execute, repair the plan where the plan was wrong, report.
+    Run(Box<Run>),
+    /// Repair a list of commands, or a plan, of which one failed because the plan was wrong.
+    Recover(Recover),
+    /// Say why a command failed.
+    Classify(Classify),
+    /// Read a command text as vplan reads it: environment and argument vector.
+    Argv(Argv),
+    /// Print a completion script.
+    Completions(Completions),
+    /// Print the manual page.
+    Man(Man),
+    /// Help on a command, or on a topic: `language`, `environment`.
+    Help(Help),
+}
+
+/// What a caller asks of the planner.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Request")]
+pub struct Request {
+    /// Whose change it is.
+    #[arg(long, value_name = "NAME")]
+    pub role: Option<String>,
+    /// How risky the change is.
+    #[arg(long, value_name = "LEVEL", default_value = "medium")]
+    pub risk: Risk,
+    /// The change ends a milestone.
+    #[arg(long)]
+    pub milestone_end: bool,
+    /// The change ends the run.
+    #[arg(long)]
+    pub run_end: bool,
+    /// The last change: `--milestone-end` and `--run-end`.
+    #[arg(long)]
+    pub last: bool,
+    /// The least tier.
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=2))]
+    pub min_tier: u8,
+    /// A command to run first (repeatable).
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub command: Vec<OsString>,
+    /// Commands to run first: one a line, or a JSON array of strings; `-` is standard input.
+    #[arg(long, value_name = "FILE")]
+    pub commands_from: Option<PathBuf>,
+    /// Where checks come from.
+    #[arg(long, value_name = "MODE", default_value = "contract")]
+    pub mode: Mode,
+    /// Only this check, or `tag:NAME` (repeatable).
+    #[arg(long, value_name = "NAME")]
+    pub only: Vec<String>,
+    /// Waive this check; needs `--reason` (repeatable).
+    #[arg(long, value_name = "NAME", requires = "reason")]
+    pub skip: Vec<String>,
+    /// Why it is waived: one for each `--skip`, or one for all.
+    #[arg(long, value_name = "TEXT", requires = "skip")]
+    pub reason: Vec<String>,
+    /// Steps side by side.
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub jobs: Option<u32>,
+    /// Time for the whole run, such as `10m`.
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub budget: Option<u64>,
+    /// Go on after a failure.
+    #[arg(long)]
+    pub keep_going: bool,
+    /// Do not repair the plan.
+    #[arg(long)]
+    pub no_recover: bool,
+    /// Do not repair the plan before it runs.
+    #[arg(long)]
+    pub no_preflight: bool,
+    /// Refuse a plan with such a step: `definition-changed`, `shell` (repeatable).
+    #[arg(long, value_name = "WHAT")]
+    pub deny: Vec<Deny>,
+    /// Read the contract from this revision, not from the work tree.
+    #[arg(long, value_name = "REV", allow_hyphen_values = true)]
+    pub contract_from: Option<String>,
+    /// Which files changed.
+    #[command(flatten)]
+    pub changes: Changes,
+}
+
+/// Which files changed. Without any of these: the work tree against HEAD.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Changed files (default: the work tree against HEAD)")]
+#[group(skip)]
+pub struct Changes {
+    /// These paths, `added:PATH`, `deleted:PATH`, … or `:PATH` literally.
+    #[arg(long, value_name = "[STATUS:]PATH", num_args = 1.., group = "source")]
+    pub changed: Vec<OsString>,
+    /// The paths in this file; `-` is standard input.
+    #[arg(long, value_name = "FILE", group = "source")]
+    pub changed_from: Option<PathBuf>,
+    /// All changes since the merge base with this revision; `auto` asks the CI system.
+    #[arg(long, value_name = "REV", allow_hyphen_values = true, group = "source")]
+    pub base: Option<String>,
+    /// What is staged.
+    #[arg(long, group = "source")]
+    pub staged: bool,
+    /// Every tracked file.
+    #[arg(long, group = "source")]
+    pub all: bool,
+    /// No file.
+    #[arg(long, group = "source")]
+    pub changed_none: bool,
+    /// The form of `--changed-from`.
+    #[arg(long, value_name = "FORM", default_value = "names", requires = "changed_from")]
+    pub changed_format: ListFormat,
+    /// `--changed-from` is separated by NUL.
+    #[arg(short = 'z', long = "null", requires = "changed_from")]
+    pub null: bool,
+}
+
+/// Forms of a list of changed files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ListFormat {
+    /// A path a record.
+    Names,
+    /// `git diff --name-status`.
+    NameStatus,
+    /// `git diff --raw`.
+    Raw,
+}
+
+/// What can be refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Deny {
+    /// A step whose command is defined by a changed file.
+    DefinitionChanged,
+    /// A step that goes through `sh -c`.
+    Shell,
+}
+
+/// Risk levels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Risk {
+    /// No effect.
+    Low,
+    /// No effect.
+    Medium,
+    /// Reaches tier 1.
+    High,
+}
+
+/// Where checks come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Mode {
+    /// Nothing runs.
+    Off,
+    /// The contract.
+    Contract,
+    /// The contract, or what the repository declares where there is none.
+    Fallback,
+}
+
+/// `vplan init`
+#[derive(Debug, Args)]
+pub struct Init {
+    /// Print the contract instead of writing it.
+    #[arg(long)]
+    pub stdout: bool,
+    /// Replace a contract that is there.
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// `vplan check`
+#[derive(Debug, Args)]
+pub struct Check {
+    /// Take these for errors: `warnings`, `shell`, or a code (repeatable).
+    #[arg(long, value_name = "WHAT")]
+    pub deny: Vec<String>,
+}
+
+/// `vplan explain`
+#[derive(Debug, Args)]
+pub struct Explain {
+    /// Only this check's story.
+    pub name: Option<String>,
+    /// The request.
+    #[command(flatten)]
+    pub request: Request,
+}
+
+/// `vplan plan`
+#[derive(Debug, Args)]
+pub struct PlanArgs {
+    /// The request.
+    #[command(flatten)]
+    pub request: Request,
+}
+
+/// `vplan run`
+#[derive(Debug, Args)]
+pub struct Run {
+    /// The request.
+    #[command(flatten)]
+    pub request: Request,
+    /// What a pass must have verified: `some` check at all, or with `full` coverage.
+    #[arg(long, value_name = "COVERAGE")]
+    pub require: Option<Require>,
+    /// Refuse to run unless vplan can end a step's whole process tree.
+    #[arg(long, value_name = "LEVEL")]
+    pub require_containment: Option<Containment>,
+    /// Let this variable through to the checks that ask for it (repeatable).
+    #[arg(long, value_name = "NAME")]
+    pub grant_env: Vec<String>,
+    /// Give every step vplan's whole environment; recorded.
+    #[arg(long)]
+    pub inherit_env: bool,
+    /// How much output of a step is kept.
+    #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = size)]
+    pub max_output: u64,
+    /// How progress is shown.
+    #[arg(long, value_name = "HOW", default_value = "auto")]
+    pub progress: Progress,
+    /// Write the events to this file too; `-` is standard output.
+    #[arg(long, value_name = "FILE")]
+    pub events: Option<PathBuf>,
+    /// Keep the records of runs in this directory instead of `.vplan/` at the root.
+    #[arg(long, value_name = "DIR")]
+    pub records: Option<PathBuf>,
+    /// Which attempt at the same work this is.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub attempt: u32,
+}
+
+/// What a pass must have verified.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Require {
+    /// At least one effective check.
+    Some,
+    /// Nothing waived, dropped, cut or skipped.
+    Full,
+}
+
+/// What ends when a step ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Containment {
+    /// Every process that descends from it.
+    Subtree,
+    /// Its process group.
+    Group,
+}
+
+/// How progress is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Progress {
+    /// A live view on a terminal, lines without one.
+    Auto,
+    /// A live view.
+    Bar,
+    /// A line as each step ends.
+    Plain,
+    /// Nothing.
+    None,
+}
+
+/// What is known of a failed command.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Evidence")]
+pub struct Evidence {
+    /// Its exit code.
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub exit: Option<i32>,
+    /// The signal that ended it, such as SIGKILL.
+    #[arg(long, value_name = "NAME")]
+    pub signal: Option<String>,
+    /// Why it could not be started, such as ENOENT.
+    #[arg(long, value_name = "NAME")]
+    pub spawn_error: Option<String>,
+    /// Its time was up.
+    #[arg(long)]
+    pub timed_out: bool,
+    /// A file with its standard output; `-` is standard input.
+    #[arg(long, value_name = "FILE")]
+    pub stdout: Option<PathBuf>,
+    /// A file with its standard error; `-` is standard input.
+    #[arg(long, value_name = "FILE")]
+    pub stderr: Option<PathBuf>,
+}
+
+/// `vplan recover`
+#[derive(Debug, Args)]
+pub struct Recover {
+    /// A command of a bare list, in order (repeatable).
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true, conflicts_with = "plan")]
+    pub command: Vec<OsString>,
+    /// Which of them failed, from 1 (repeatable).
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "plan")]
+    pub failed: Vec<u32>,
+    /// Why, if that is known already.
+    #[arg(long, value_name = "CODE")]
+    pub code: Option<String>,
+    /// What was seen of it.
+    #[command(flatten)]
+    pub evidence: Evidence,
+    /// A plan as `vplan plan --format json` prints it.
+    #[arg(long, value_name = "FILE", requires = "failure")]
+    pub plan: Option<PathBuf>,
+    /// A failure in JSON, `{"step":"NAME","code":"…"}`, or a list of them.
+    #[arg(long, value_name = "FILE", requires = "plan")]
+    pub failure: Option<PathBuf>,
+}
+
+/// `vplan classify`
+#[derive(Debug, Args)]
+pub struct Classify {
+    /// The command that failed.
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true, required = true)]
+    pub command: OsString,
+    /// A command that ran before it, in order (repeatable).
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub previous: Vec<OsString>,
+    /// What was seen of it.
+    #[command(flatten)]
+    pub evidence: Evidence,
+}
+
+/// `vplan argv`
+#[derive(Debug, Args)]
+pub struct Argv {
+    /// The command's text.
+    #[arg(value_name = "TEXT", allow_hyphen_values = true)]
+    pub text: OsString,
+}
+
+/// `vplan completions`
+#[derive(Debug, Args)]
+pub struct Completions {
+    /// For which shell.
+    pub shell: clap_complete::Shell,
+}
+
+/// `vplan man`
+#[derive(Debug, Args)]
+pub struct Man {
+    /// The page of this command.
+    pub command: Option<String>,
+}
+
+/// `vplan help`
+#[derive(Debug, Args)]
+pub struct Help {
+    /// A command, `language`, or `environment`.
+    pub topic: Option<String>,
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    crate::base::unit::parse_size(text).map_err(|_| "expected a size such as `64MiB`".to_owned())
+}
+
+fn duration(text: &str) -> Result<u64, String> {
+    crate::base::unit::parse_duration(text).map_err(|_| "expected a duration such as `10m`".to_owned())
+}

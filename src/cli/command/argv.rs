@@ -1,0 +1,45 @@
+//! `vplan argv`: how does vplan read a command's text? (engine.md section 13)
+
+use super::{command, format};
+use crate::base::command::{Command, Env, Piece, Unsupported};
+use crate::base::word::Word;
+use crate::cli::args::{Argv, Format, Global};
+use crate::cli::error::Failure;
+use crate::cli::terminal::Terminal;
+use crate::run::verdict::Exit;
+use serde::Serialize;
+
+#[derive(Serialize)]
+struct Read<'a> {
+    argv: Vec<Word>,
+    env: &'a Env,
+    version: u32,
+}
+
+#[derive(Serialize)]
+struct Unread<'a> {
+    unsupported: &'a Unsupported,
+    version: u32,
+}
+
+/// Prints the environment and the argument vector, or what is unsupported (exit 3).
+///
+/// # Errors
+/// A text that is not UTF-8, a format other than JSON.
+pub fn run(global: &Global, args: &Argv, terminal: &Terminal) -> Result<u8, Failure> {
+    format(global, &[Format::Json])?;
+    match command(&args.text)? {
+        Command::Argv { env, pieces } => {
+            let word = |piece: Piece| match piece {
+                Piece::Word(word) => word,
+                Piece::Changed => Word::from("{changed}"),
+            };
+            terminal.print_json(&Read { argv: pieces.into_iter().map(word).collect(), env: &env, version: 1 });
+            Ok(Exit::Success.code())
+        }
+        Command::Unsupported { unsupported, .. } => {
+            terminal.print_json(&Unread { unsupported: &unsupported, version: 1 });
+            Ok(Exit::Contract.code())
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! `vplan completions`: a completion script for a shell.
+
+use crate::cli::args::{CommandLine, Completions};
+use crate::cli::error::Failure;
+use crate::cli::terminal::Terminal;
+use crate::run::verdict::Exit;
+use clap::CommandFactory;
+
+/// Prints the script.
+///
+/// # Errors
+/// None.
+pub fn run(args: &Completions, terminal: &Terminal) -> Result<u8, Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut CommandLine::command(), "vplan", &mut script);
+    terminal.print(&String::from_utf8_lossy(&script));
+    Ok(Exit::Success.code())
+}

@@ -1,0 +1,39 @@
+//! `vplan help`: help on a command or on a topic.
+
+use crate::cli::args::{CommandLine, Help};
+use crate::cli::error::Failure;
+use crate::cli::terminal::Terminal;
+use crate::run::verdict::Exit;
+use clap::CommandFactory;
+
+/// Topics and their texts.
+const TOPICS: [(&str, &str); 2] =
+    [("language", crate::lang::GRAMMAR), ("environment", crate::effect::environment::ALLOW_LIST)];
+
+/// Prints help.
+///
+/// # Errors
+/// An unknown topic.
+pub fn run(args: &Help, terminal: &Terminal) -> Result<u8, Failure> {
+    let topic = args.topic.as_deref();
+    match TOPICS.iter().find(|(name, _)| Some(*name) == topic) {
+        Some((_, text)) => terminal.print(text),
+        None => terminal.print(&subcommand(topic)?.render_long_help().to_string()),
+    }
+    Ok(Exit::Success.code())
+}
+
+/// The clap command of a subcommand, or of vplan itself.
+pub(super) fn subcommand(name: Option<&str>) -> Result<clap::Command, Failure> {
+    let mut all = CommandLine::command();
+    all.build();
+    let Some(name) = name else { return Ok(all) };
+    let found = all.get_subcommands().find(|c| c.get_name() == name).cloned();
+    found.ok_or_else(|| {
+        let names = all.get_subcommands().map(clap::Command::get_name).chain(TOPICS.iter().map(|(n, _)| *n));
+        let nearest = names.max_by(|a, b| strsim::jaro(a, name).total_cmp(&strsim::jaro(b, name))).unwrap_or_default();
+        let shown = crate::base::word::visible(name.as_bytes());
+        Failure::usage("vplan::usage::unknown_topic", format!("there is no command or topic `{shown}`"))
+            .help(format!("did you mean `{nearest}`?"))
+    })
+}

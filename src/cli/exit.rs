@@ -1,1 +1,0 @@
-//! Which exit code means what? (engine.md section 11)

@@ -1,0 +1,175 @@
+//! How does a report look to people? What failed and why, what was repaired, what was left out, and the verdict last.
+
+use super::style::{Tone, cut, duration, mark, paint};
+use crate::base::word::visible;
+use crate::check::outcome::Status;
+use crate::plan::{Coverage, Plan, Rewrite};
+use crate::run::feedback::Excerpt;
+use crate::run::record::StepRecord;
+use crate::run::report::Report;
+use crate::run::verdict::Verdict;
+
+/// Lines of each stream that are shown of a failure.
+const LINES: usize = 20;
+
+/// How a report is to look.
+#[derive(Clone, Copy, Debug)]
+pub struct Look {
+    /// In colour.
+    pub color: bool,
+    /// With a line for each step; not when the reader has seen those lines already.
+    pub steps: bool,
+    /// Only what went wrong.
+    pub quiet: bool,
+}
+
+/// What a person reads when a run has ended. `records` is the directory of the run's record, if it has one.
+#[must_use]
+pub fn report(report: &Report, plan: &Plan, records: Option<&str>, look: Look) -> String {
+    let Look { color, steps, quiet } = look;
+    let mut out = String::new();
+    if quiet && report.exit_code == 0 {
+        return out;
+    }
+    for rewrite in &report.rewrites {
+        out.push_str(&self::rewrite(rewrite, color));
+    }
+    let width = report.steps.iter().map(|s| visible(s.id.as_bytes()).chars().count()).max().unwrap_or(0).min(40);
+    for step in report.steps.iter().filter(|_| steps) {
+        out.push_str(&line(step, width, color));
+    }
+    for note in &report.notes {
+        out.push_str(&format!("  {} {}\n", paint(color, Tone::Warn, "!"), visible(note.message.as_bytes())));
+    }
+    for step in report.steps.iter().filter(|s| s.status.is_failure()) {
+        out.push_str(&failure(step, report, records, color));
+    }
+    out.push_str(&verdict(report, plan, color));
+    out
+}
+
+/// One use of a rule: what it did and what that means.
+#[must_use]
+pub fn rewrite(rewrite: &Rewrite, color: bool) -> String {
+    let coverage = match rewrite.coverage {
+        Coverage::Full => "verifies the same",
+        Coverage::Narrowed => "verifies less",
+    };
+    let head = format!("plan repaired: {}", visible(rewrite.recovery_rule.as_bytes()));
+    let mut out = format!("  {} {} ({coverage})\n", paint(color, Tone::Warn, "↻"), paint(color, Tone::Strong, &head));
+    if let Some(evidence) = &rewrite.evidence {
+        out.push_str(&format!("    because: {}\n", visible(evidence.as_bytes())));
+    }
+    for (sign, tone, from, to) in [
+        ("-", Tone::Bad, &rewrite.previous_commands, &rewrite.next_commands),
+        ("+", Tone::Good, &rewrite.next_commands, &rewrite.previous_commands),
+    ] {
+        for command in from.iter().filter(|c| !to.contains(c)) {
+            out.push_str(&format!("    {} {}\n", paint(color, tone, sign), visible(command.as_bytes())));
+        }
+    }
+    let sorted = |list: &[String]| list.iter().cloned().collect::<std::collections::BTreeSet<_>>();
+    if sorted(&rewrite.previous_commands) == sorted(&rewrite.next_commands) {
+        let order: Vec<String> = rewrite.next_commands.iter().map(|c| visible(c.as_bytes())).collect();
+        out.push_str(&format!("    now in this order: {}\n", order.join("; ")));
+    }
+    out
+}
+
+/// One step on one line.
+#[must_use]
+pub fn line(step: &StepRecord, width: usize, color: bool) -> String {
+    let (sign, tone) = mark(step.status);
+    let id = visible(step.id.as_bytes());
+    let time = if step.tries > 0 { duration(step.duration_ms) } else { String::new() };
+    let mut what = match (step.status, &step.detail) {
+        (Status::Passed, None) => visible(step.command.as_bytes()),
+        (Status::NotRun, Some(detail)) => format!("not run: {detail}"),
+        (Status::Skipped, Some(detail)) => format!("skipped: {detail}"),
+        (Status::Flaky, _) => format!("flaky: passed on try {}", step.tries),
+        (Status::Passed, Some(detail)) => format!("{} ({detail})", visible(step.command.as_bytes())),
+        (status, detail) => detail.clone().unwrap_or_else(|| status.name().replace('_', " ")),
+    };
+    if step.leaked > 0 {
+        let noun = if step.leaked == 1 { "process" } else { "processes" };
+        what.push_str(&format!("; left {} {noun} behind, which were stopped", step.leaked));
+    }
+    format!("  {} {id:<width$}  {time:>7}  {}\n", paint(color, tone, sign), paint(color, Tone::Faint, &cut(&what, 100)),)
+}
+
+fn failure(step: &StepRecord, report: &Report, records: Option<&str>, color: bool) -> String {
+    let title = format!("{}: {}", visible(step.id.as_bytes()), visible(step.command.as_bytes()));
+    let mut out = format!("\n{} {}\n", paint(color, Tone::Bad, "✗"), paint(color, Tone::Strong, &title));
+    let code = step.failure_code.as_deref().map_or(String::new(), |c| format!(" ({c})"));
+    out.push_str(&format!("  {}{code}\n", step.detail.as_deref().unwrap_or(step.status.name())));
+    let ends = match &step.evidence {
+        Some(evidence) => [Excerpt::of(&evidence.stdout, 2048), Excerpt::of(&evidence.stderr, 2048)],
+        None => [&step.stdout_tail, &step.stderr_tail].map(|t| Excerpt { head: t.clone(), ..Excerpt::default() }),
+    };
+    for (name, excerpt) in ["stdout", "stderr"].iter().zip(&ends) {
+        out.push_str(&block(name, excerpt, color));
+    }
+    if let (Some(log), Some(records)) = (&step.log, records) {
+        out.push_str(&format!("  {}\n", paint(color, Tone::Faint, &format!("whole output: {records}/{log}"))));
+    }
+    if let Some(feedback) = report.feedback.as_ref().filter(|f| f.step_id == step.id) {
+        out.push_str(&format!("  {} {}\n", paint(color, Tone::Command, "→"), feedback.suggestion));
+    }
+    out
+}
+
+/// The last lines of a stream, behind a bar, so that nothing in them can be taken for vplan's own words.
+fn block(name: &str, excerpt: &Excerpt, color: bool) -> String {
+    let text = if excerpt.tail.is_empty() { &excerpt.head } else { &excerpt.tail };
+    let lines: Vec<&str> = text.trim_end().lines().collect();
+    if lines.iter().all(|l| l.trim().is_empty()) {
+        return String::new();
+    }
+    let skipped = lines.len().saturating_sub(LINES);
+    let mut out = String::new();
+    if skipped > 0 || excerpt.omitted_bytes > 0 {
+        out.push_str(&format!("  {}\n", paint(color, Tone::Faint, &format!("{name}, its last lines:"))));
+    }
+    for line in lines.iter().skip(skipped) {
+        let line = format!("│ {}", visible(line.as_bytes()));
+        out.push_str(&format!("  {}\n", line.trim_end()));
+    }
+    out
+}
+
+fn verdict(report: &Report, plan: &Plan, color: bool) -> String {
+    let tone = match report.verdict {
+        Verdict::Passed if report.exit_code == 0 => Tone::Good,
+        Verdict::NothingToVerify if report.exit_code == 0 => Tone::Warn,
+        _ => Tone::Bad,
+    };
+    let number = |wanted: fn(Status) -> bool| report.steps.iter().filter(|s| wanted(s.status)).count();
+    let mut parts: Vec<String> = [
+        (number(Status::is_pass), "passed"),
+        (number(Status::is_failure), "failed"),
+        (number(|s| s == Status::Skipped), "skipped"),
+        (number(|s| s == Status::NotRun), "not run"),
+    ]
+    .iter()
+    .filter(|(n, _)| *n > 0)
+    .map(|(n, word)| format!("{n} {word}"))
+    .collect();
+    if !plan.omitted.is_empty() {
+        parts.push(format!("{} left out (see `vplan explain`)", plan.omitted.len()));
+    }
+    let coverage = match report.coverage {
+        Coverage::Full => "",
+        Coverage::Narrowed => ", with narrowed coverage",
+    };
+    let name = report.verdict.name().replace('_', " ");
+    let mut out = format!("\n{}{coverage}", paint(color, tone, &name));
+    if !parts.is_empty() {
+        out.push_str(&format!(": {}", parts.join(", ")));
+    }
+    out.push_str(&format!(" in {}\n", duration(report.duration_ms)));
+    if let Some(reason) = report.reason.as_ref().filter(|_| report.verdict != Verdict::Passed || report.exit_code != 0)
+    {
+        out.push_str(&format!("  {reason}\n"));
+    }
+    out
+}

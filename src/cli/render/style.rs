@@ -1,0 +1,107 @@
+//! Which colour says what? One table for everything vplan prints.
+
+use crate::check::outcome::Status;
+use crate::plan::explain::{Mark, Style};
+
+/// A use of colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tone {
+    /// A pass.
+    Good,
+    /// A failure.
+    Bad,
+    /// Worth a look.
+    Warn,
+    /// A heading, a name.
+    Strong,
+    /// Less important.
+    Faint,
+    /// A command.
+    Command,
+}
+
+/// Puts colour around a text, if there is colour.
+#[must_use]
+pub fn paint(color: bool, tone: Tone, text: &str) -> String {
+    if !color {
+        return text.to_owned();
+    }
+    let code = match tone {
+        Tone::Good => "32",
+        Tone::Bad => "31",
+        Tone::Warn => "33",
+        Tone::Strong => "1",
+        Tone::Faint => "2",
+        Tone::Command => "36",
+    };
+    format!("\x1b[{code}m{text}\x1b[0m")
+}
+
+/// The style of explanations: in colour, or not.
+#[derive(Clone, Copy, Debug)]
+pub struct Colors(pub bool);
+
+impl Style for Colors {
+    fn paint(&self, mark: Mark, text: &str) -> String {
+        let tone = match mark {
+            Mark::Title | Mark::Id => Tone::Strong,
+            Mark::Command => Tone::Command,
+            Mark::Dim => Tone::Faint,
+            Mark::Good => Tone::Good,
+            Mark::Bad => Tone::Bad,
+            Mark::Warn => Tone::Warn,
+        };
+        paint(self.0, tone, text)
+    }
+}
+
+/// The mark of a status and its tone.
+#[must_use]
+pub fn mark(status: Status) -> (&'static str, Tone) {
+    match status {
+        Status::Passed => ("✓", Tone::Good),
+        Status::PassedWithWarnings | Status::Flaky => ("✓", Tone::Warn),
+        Status::Cached => ("=", Tone::Good),
+        Status::Failed | Status::Errored => ("✗", Tone::Bad),
+        Status::TimedOut => ("⧖", Tone::Bad),
+        Status::Skipped | Status::NotRun => ("-", Tone::Faint),
+    }
+}
+
+/// A duration for people: `340ms`, `1.2s`, `3m04s`.
+#[must_use]
+pub fn duration(ms: u64) -> String {
+    match ms {
+        0..1_000 => format!("{ms}ms"),
+        1_000..60_000 => format!("{}.{}s", ms / 1_000, ms % 1_000 / 100),
+        _ => format!("{}m{:02}s", ms / 60_000, ms % 60_000 / 1_000),
+    }
+}
+
+/// A count with its noun: `1 step`, `2 steps`.
+#[must_use]
+pub fn count(number: usize, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}
+
+/// Cuts a text of one line to so many characters, with a mark.
+#[must_use]
+pub fn cut(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text.to_owned();
+    }
+    text.chars().take(width.saturating_sub(1)).chain(['…']).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words() {
+        assert_eq!([duration(999), duration(1_250), duration(184_000)], ["999ms", "1.2s", "3m04s"]);
+        assert_eq!([count(1, "step"), count(0, "step")], ["1 step", "0 steps"]);
+        assert_eq!([cut("abcdef", 4), cut("abcd", 4)], ["abc…", "abcd"]);
+        assert_eq!(paint(false, Tone::Bad, "x"), "x");
+    }
+}

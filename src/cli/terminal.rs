@@ -1,0 +1,84 @@
+//! What is standard output, and what may be written to it?
+
+use super::args::{Global, When};
+use super::error::Failure;
+use super::render;
+use crate::effect::terminal;
+use crate::run::verdict::Exit;
+use std::cell::Cell;
+use std::io::Write;
+
+/// Standard output and error, with what is known of them.
+#[derive(Debug)]
+pub struct Terminal {
+    /// Whether standard output takes colour.
+    pub color: bool,
+    /// Whether standard error takes colour.
+    pub color_stderr: bool,
+    /// Whether standard error is a terminal that a live view can be drawn on.
+    pub live: bool,
+    /// Columns to fill: the terminal's, or 100.
+    pub width: usize,
+    /// Say only what went wrong.
+    pub quiet: bool,
+    /// A write to standard output failed for another reason than a reader that went away.
+    broken: Cell<bool>,
+}
+
+impl Terminal {
+    /// Looks at the standard streams, the flags, and `NO_COLOR`, `FORCE_COLOR`, `CI`, `TERM`.
+    #[must_use]
+    pub fn new(global: &Global) -> Self {
+        let seen = terminal::look();
+        let wants = |is_terminal: bool| match global.color {
+            When::Always => true,
+            When::Never => false,
+            When::Auto => !seen.no_color && (seen.force_color || (is_terminal && !seen.dumb)),
+        };
+        Self {
+            color: wants(seen.stdout_is_terminal),
+            color_stderr: wants(seen.stderr_is_terminal),
+            live: seen.stderr_is_terminal && !seen.dumb && !seen.ci,
+            width: seen.width.unwrap_or(100).clamp(40, 120),
+            quiet: global.quiet,
+            broken: Cell::new(false),
+        }
+    }
+
+    /// Writes to standard output. A reader that went away ends the output silently; any other fault (a full disk) makes
+    /// vplan fail in the end.
+    pub fn print(&self, text: &str) {
+        let mut stdout = std::io::stdout().lock();
+        let result = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+        if result.is_err_and(|e| e.kind() != std::io::ErrorKind::BrokenPipe) {
+            self.broken.set(true);
+        }
+    }
+
+    /// Writes a JSON document and a line end.
+    pub fn print_json<T: serde::Serialize>(&self, value: &T) {
+        let mut text = crate::base::canon::to_canonical(value);
+        text.push('\n');
+        self.print(&text);
+    }
+
+    /// Writes to standard error. Nobody is left to tell if that fails.
+    pub fn note(&self, text: &str) {
+        let _ = std::io::stderr().lock().write_all(text.as_bytes());
+    }
+
+    /// Shows why vplan stopped.
+    pub fn failure(&self, failure: &Failure) {
+        self.note(&render::diagnostic::failure(failure, self.color_stderr, self.width));
+    }
+
+    /// The exit code, once everything is written.
+    #[must_use]
+    pub fn close(&self, code: u8) -> u8 {
+        if self.broken.get() && code == Exit::Success.code() {
+            self.note("error: standard output could not be written\n");
+            return Exit::Internal.code();
+        }
+        code
+    }
+}

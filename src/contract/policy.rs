@@ -1,0 +1,227 @@
+//! What does a contract say about the whole run? Its name, roles, triggers, limits, scope, and what recovery may do.
+
+use super::draft::{self, At};
+use super::error::{CHANGED_MISPLACED, DUPLICATE_LINE, NUMBER, RECOVER_CONFLICT, RISK_TIER, UNKNOWN_RULE, UNUSED_TAG};
+use super::resolve::line;
+use super::settings::quoted_list;
+use super::validate::Checker;
+use super::{BUILT_IN_ROLES, Check, Gate, Limits, RECOVERY_RULES, RecoverPolicy, Risk, Role, Scope};
+use crate::base::command::Command;
+use crate::base::diagnostic::Diagnostic;
+use crate::base::span::Place;
+use std::collections::{BTreeMap, BTreeSet};
+
+const ON_EXHAUSTED: &[&str] = &["fail", "escalate", "allow"];
+const PROPAGATE: &[&str] = &["downgrade", "reset", "off"];
+
+impl Checker<'_> {
+    pub(super) fn contract_name(&mut self) -> Option<String> {
+        let mut seen = BTreeMap::new();
+        for name in &self.draft.names {
+            self.once(&mut seen, "contract", name.place);
+        }
+        self.draft.names.first().map(|n| n.value.clone())
+    }
+
+    pub(super) fn judge_with(&mut self) -> Option<Command> {
+        let mut seen = BTreeMap::new();
+        for command in &self.draft.judge_with {
+            self.once(&mut seen, "judge-with", command.place);
+            if command.value.has_changed() {
+                self.sink.push(
+                    Diagnostic::error(CHANGED_MISPLACED, "`judge-with` gets no files as arguments")
+                        .label(command.place, "`{changed}` is in this command")
+                        .help("the judge receives the changed files with its question, on standard input"),
+                );
+            }
+        }
+        self.draft.judge_with.first().map(|c| c.value.clone())
+    }
+
+    pub(super) fn limits(&mut self) -> Limits {
+        let (mut seen, mut limits) = (BTreeMap::new(), Limits::default());
+        for entry in &self.draft.limits {
+            match entry.value {
+                draft::Limit::Budget(ms) => {
+                    self.once(&mut seen, "budget", entry.place);
+                    limits.budget_ms = Some(ms);
+                }
+                draft::Limit::MaxChecks(most) => {
+                    self.once(&mut seen, "max-checks", entry.place);
+                    limits.max_checks = Some(self.limit(most, entry.place));
+                }
+                draft::Limit::Jobs(jobs) => {
+                    self.once(&mut seen, "jobs", entry.place);
+                    self.at_least_one("jobs", jobs, entry.place);
+                    limits.jobs = Some(jobs);
+                }
+            }
+        }
+        limits
+    }
+
+    pub(super) fn scope(&mut self) -> Scope {
+        let draft = self.draft;
+        let (mut seen, mut scope) = (BTreeMap::new(), Scope::default());
+        for entry in &draft.scopes {
+            match &entry.value {
+                draft::Scope::Allow(items) => {
+                    self.once(&mut seen, "allow", entry.place);
+                    scope.allow = self.selection(items);
+                }
+                draft::Scope::Deny(items) => {
+                    self.once(&mut seen, "deny", entry.place);
+                    scope.deny = self.selection(items);
+                }
+            }
+            scope.line = scope.line.or(Some(line(self.sources, entry.place)));
+        }
+        scope
+    }
+
+    pub(super) fn recover(&mut self) -> RecoverPolicy {
+        let (mut seen, mut policy) = (BTreeMap::new(), RecoverPolicy::default());
+        for entry in &self.draft.recover {
+            match &entry.value {
+                draft::Recover::Off => {
+                    self.once(&mut seen, "off", entry.place);
+                    policy.rules.clear();
+                }
+                draft::Recover::Contract => {
+                    self.once(&mut seen, "contract", entry.place);
+                    policy.contract = true;
+                }
+                draft::Recover::Only(rules) => {
+                    self.once(&mut seen, "only", entry.place);
+                    for rule in rules.iter().filter(|r| !RECOVERY_RULES.contains(&r.value.as_str())) {
+                        let error = self.names.unknown(UNKNOWN_RULE, "rule", rule.as_ref(), RECOVERY_RULES.into_iter());
+                        let error = if error.help.is_none() {
+                            error.help(format!("the rules are {}", quoted_list(RECOVERY_RULES)))
+                        } else {
+                            error
+                        };
+                        self.sink.push(error);
+                    }
+                    policy.rules.retain(|known| rules.iter().any(|r| r.value == *known));
+                }
+            }
+        }
+        if let (Some(off), true) = (seen.get("off"), seen.len() > 1) {
+            let other = seen.iter().find(|(word, _)| **word != "off");
+            let mut error =
+                Diagnostic::error(RECOVER_CONFLICT, "recovery that is off allows nothing else").label(*off, "off here");
+            if let Some((word, place)) = other {
+                error = error.label(*place, format!("but `{word}` here"));
+            }
+            self.sink.push(error.help("keep one of them"));
+        }
+        policy
+    }
+
+    pub(super) fn gate(&mut self) -> Gate {
+        let (mut seen, mut gate) = (BTreeMap::new(), Gate::default());
+        for entry in &self.draft.gate {
+            let place = entry.place;
+            match &entry.value {
+                draft::Gate::Confirmations(count) => {
+                    self.once(&mut seen, "confirmations", place);
+                    self.at_least_one("confirmations", *count, place);
+                    gate.confirmations = Some(*count);
+                }
+                draft::Gate::Retries(count) => {
+                    self.once(&mut seen, "retries", place);
+                    gate.retries = Some(*count);
+                }
+                draft::Gate::OnExhausted(word) => {
+                    self.once(&mut seen, "on-exhausted", place);
+                    self.check_word("word for `on-exhausted`:", word, place, ON_EXHAUSTED);
+                    gate.on_exhausted = Some(word.clone());
+                }
+                draft::Gate::Propagate(word) => {
+                    self.once(&mut seen, "propagate", place);
+                    self.check_word("word for `propagate`:", word, place, PROPAGATE);
+                    gate.propagate = Some(word.clone());
+                }
+            }
+        }
+        gate
+    }
+
+    pub(super) fn risks(&mut self) -> Vec<Risk> {
+        let draft = self.draft;
+        let mut risks = Vec::with_capacity(draft.risks.len());
+        for risk in &draft.risks {
+            let tier = self.tier(risk.tier.value, risk.tier.place);
+            if tier == 2 {
+                self.sink.push(
+                    Diagnostic::warning(RISK_TIER, "a trigger for tier 2 counts as one for tier 1")
+                        .label(risk.tier.place, "tier 2 is reserved for the run's end")
+                        .help("write `tier 1`"),
+                );
+            }
+            if let Some(selection) = self.selection(&risk.items) {
+                let line = line(self.sources, risk.name.place);
+                risks.push(Risk { name: risk.name.value.clone(), tier, selection, line });
+            }
+        }
+        risks
+    }
+
+    /// All roles. Of two blocks for one role, which is an error, the first counts.
+    pub(super) fn roles(&mut self, checks: &[Option<Check>]) -> BTreeMap<String, Role> {
+        let mut roles: BTreeMap<String, Role> =
+            BUILT_IN_ROLES.iter().map(|r| ((*r).to_owned(), Role::default())).collect();
+        let tags: BTreeSet<&str> = checks.iter().flatten().flat_map(|c| &c.tags).map(String::as_str).collect();
+        let all_known = checks.iter().all(Option::is_some);
+        for block in &self.draft.roles {
+            let mut seen = BTreeMap::new();
+            for only in &block.only {
+                self.once(&mut seen, "only", only.place);
+            }
+            for most in &block.max_checks {
+                self.once(&mut seen, "max-checks", most.place);
+            }
+            let only: Vec<&At<String>> = block.only.first().map(|o| o.value.iter().collect()).unwrap_or_default();
+            for tag in only.iter().filter(|t| all_known && !self.incomplete && !tags.contains(t.value.as_str())) {
+                let message = format!("no check has the tag `{}`", tag.value);
+                let mut warning = Diagnostic::warning(UNUSED_TAG, message).label(tag.place, "selects no check");
+                if let Some(near) = self.names.nearest(&tag.value, tags.iter().copied()) {
+                    warning = warning.help(format!("did you mean `{near}`?"));
+                }
+                self.sink.push(warning);
+            }
+            let role = Role {
+                only: only.iter().map(|t| t.value.clone()).collect(),
+                max_checks: block.max_checks.first().map(|m| self.limit(m.value, m.place)),
+                line: Some(line(self.sources, block.name.place)),
+            };
+            let known = roles.entry(block.name.value.clone()).or_default();
+            if known.line.is_none() {
+                *known = role;
+            }
+        }
+        roles
+    }
+
+    /// Reports a statement that may stand once only and stood already.
+    fn once(&mut self, seen: &mut BTreeMap<&'static str, Place>, what: &'static str, place: Place) {
+        match seen.get(what) {
+            Some(first) => self.sink.push(
+                Diagnostic::error(DUPLICATE_LINE, format!("`{what}` stands twice"))
+                    .label(place, "again here")
+                    .label(*first, "first here")
+                    .help("keep one of them"),
+            ),
+            None => {
+                seen.insert(what, place);
+            }
+        }
+    }
+
+    fn at_least_one(&mut self, what: &str, value: u32, place: Place) {
+        if value == 0 {
+            let error = Diagnostic::error(NUMBER, format!("`{what}` cannot be 0"));
+            self.sink.push(error.label(place, "at least 1"));
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! Which files do the lists of a draft select? Globs are read, names replaced by what they stand for.
+
+use super::cycle::Graph;
+use super::draft::{At, Sel, SelKind};
+use super::error::{GLOB, NOT_A_GLOB, ONLY_EXCLUSIONS, PATHS_CYCLE, PATHS_SIZE, UNKNOWN_PATHS, UNUSED_PATHS};
+use super::resolve::Names;
+use super::validate::{Caps, Checker};
+use crate::base::diagnostic::{Diagnostic, Diagnostics};
+use crate::base::glob::{Glob, GlobError, Item, Selection, What};
+use crate::base::path::{PathError, RepoPath};
+use crate::base::span::{Place, Span};
+use crate::base::word::visible;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// The `paths` definitions, resolved; `None` for those with an error.
+#[derive(Debug, Default)]
+pub(super) struct Resolved {
+    selections: Vec<Option<Arc<Selection>>>,
+    used: BTreeSet<usize>,
+}
+
+impl Checker<'_> {
+    /// Resolves all `paths` definitions, those that others are made of first.
+    pub(super) fn resolve_paths(&mut self) {
+        let draft = self.draft;
+        let mut graph = Graph::new(draft.paths.len());
+        for (index, paths) in draft.paths.iter().enumerate() {
+            for item in &paths.items {
+                if let SelKind::Name(name) = &item.what.value
+                    && let Some(to) = self.names.paths.get(name.as_str())
+                {
+                    graph.edge(index, *to);
+                    self.paths.used.insert(*to);
+                }
+            }
+        }
+        for cycle in graph.shortest_cycles() {
+            self.report_paths_cycle(&cycle);
+        }
+        self.paths.selections = vec![None; draft.paths.len()];
+        let mut sizes = vec![Size::default(); draft.paths.len()];
+        for index in graph.bottom_up() {
+            let Some(paths) = draft.paths.get(index) else { continue };
+            let size = self.size(&paths.items, &sizes);
+            if let Some(slot) = sizes.get_mut(index) {
+                *slot = size;
+            }
+            if size.depth > self.caps.paths_depth || size.globs > self.caps.paths_globs {
+                self.sink.push(too_large(&paths.name, size, &self.caps));
+                continue;
+            }
+            let selection = self.selection(&paths.items);
+            if let Some(slot) = self.paths.selections.get_mut(index) {
+                *slot = selection.map(Arc::new);
+            }
+        }
+        // Definitions on a cycle, and those made of one, are not resolved, but their other faults are.
+        let done: BTreeSet<usize> = graph.bottom_up().into_iter().collect();
+        for (_, paths) in draft.paths.iter().enumerate().filter(|(index, _)| !done.contains(index)) {
+            self.selection(&paths.items);
+        }
+    }
+
+    /// Warns of `paths` definitions that nothing referred to.
+    pub(super) fn report_unused_paths(&mut self) {
+        // A list that could not be read may have been the one that uses it.
+        for (index, paths) in self.draft.paths.iter().enumerate().filter(|_| !self.incomplete) {
+            let first = self.names.paths.get(paths.name.value.as_str()) == Some(&index);
+            if first && !self.paths.used.contains(&index) {
+                self.sink.push(
+                    Diagnostic::warning(UNUSED_PATHS, format!("`paths {}` is never used", paths.name.value))
+                        .label(paths.name.place, "nothing refers to it")
+                        .help("remove it, or name it in a selection"),
+                );
+            }
+        }
+    }
+
+    /// The selection that a list means. `None` when an item has an error, all of which are reported.
+    pub(super) fn selection(&mut self, items: &[Sel]) -> Option<Selection> {
+        if let (Some(first), Some(last)) = (items.first(), items.last())
+            && items.iter().all(|i| i.not)
+        {
+            let place = Place::new(first.what.place.source, first.what.place.span.to(last.what.place.span));
+            let what = if items.len() == 1 { "this list excludes only" } else { "these items exclude only" };
+            self.sink.push(
+                Diagnostic::error(ONLY_EXCLUSIONS, "a selection that only excludes selects nothing")
+                    .label(place, what)
+                    .help("put what it excludes from in front, such as `\"**\"` for all files"),
+            );
+        }
+        let mut all = Vec::with_capacity(items.len());
+        let mut complete = items.iter().any(|i| !i.not);
+        for item in items {
+            match self.what(item) {
+                Some(what) => all.push(Item { not: item.not, what }),
+                None => complete = false,
+            }
+        }
+        complete.then_some(Selection { items: all })
+    }
+
+    /// The globs of a setting that takes neither names nor exclusions.
+    pub(super) fn globs(&mut self, setting: &str, items: &[Sel]) -> Vec<Glob> {
+        items.iter().filter_map(|item| self.single_glob(setting, item)).collect()
+    }
+
+    /// The one glob of a setting.
+    pub(super) fn single_glob(&mut self, setting: &str, item: &Sel) -> Option<Glob> {
+        let text = match (&item.what.value, item.not) {
+            (SelKind::Glob(text), false) => text,
+            (SelKind::Glob(_), true) => {
+                self.sink.push(
+                    Diagnostic::error(NOT_A_GLOB, format!("`{setting}` takes no exclusions"))
+                        .label(item.what.place, "an exclusion"),
+                );
+                return None;
+            }
+            (SelKind::Name(name), _) => {
+                self.sink.push(
+                    Diagnostic::error(NOT_A_GLOB, format!("`{setting}` takes globs, not the names of `paths`"))
+                        .label(item.what.place, "a name")
+                        .help(format!("write the globs themselves, in quotes; the file of this name is `\"{name}\"`")),
+                );
+                return None;
+            }
+        };
+        self.glob(text, item)
+    }
+
+    /// A path that the contract names; reports what can be none of the repository's.
+    pub(super) fn path(&mut self, what: &str, text: &str, place: Place) -> Option<RepoPath> {
+        let fault = match RepoPath::parse(text.as_bytes()) {
+            Ok(path) => return Some(path),
+            Err(fault) => fault,
+        };
+        let text = visible(text.as_bytes());
+        let (message, help) = match fault {
+            PathError::Empty => (format!("{what} is empty"), Some("the repository's root is `.`".to_owned())),
+            PathError::Absolute => {
+                let relative = text.trim_start_matches('/');
+                let help = if relative.is_empty() { ".".to_owned() } else { relative.to_owned() };
+                (
+                    format!("{what} `{text}` is absolute"),
+                    Some(format!("paths begin at the repository's root: `{help}`")),
+                )
+            }
+            PathError::Outside => (
+                format!("{what} `{text}` leaves the repository"),
+                Some("paths begin at the repository's root, not at the contract's directory".to_owned()),
+            ),
+            PathError::Nul => (format!("{what} holds a NUL character"), None),
+        };
+        let mut error = Diagnostic::error(super::error::PATH, message).label(place, "not a path of the repository");
+        error.help = help;
+        self.sink.push(error);
+        None
+    }
+
+    fn what(&mut self, item: &Sel) -> Option<What> {
+        match &item.what.value {
+            SelKind::Glob(text) => self.glob(text, item).map(What::Glob),
+            SelKind::Name(name) => {
+                let Some(index) = self.names.paths.get(name.as_str()).copied() else {
+                    self.sink.push(unknown_paths(&self.names, name, item));
+                    return None;
+                };
+                self.paths.used.insert(index);
+                let items = self.paths.selections.get(index).cloned().flatten()?;
+                Some(What::Paths { items, name: name.clone() })
+            }
+        }
+    }
+
+    fn glob(&mut self, text: &str, item: &Sel) -> Option<Glob> {
+        match Glob::parse(text) {
+            Ok(glob) => Some(glob),
+            Err(fault) => {
+                self.sink.push(glob_error(text, fault, item));
+                None
+            }
+        }
+    }
+
+    fn size(&self, items: &[Sel], sizes: &[Size]) -> Size {
+        let mut sum = Size { depth: 1, globs: 0 };
+        for item in items {
+            let inner = match &item.what.value {
+                SelKind::Glob(_) => Size { depth: 0, globs: 1 },
+                SelKind::Name(name) => {
+                    self.names.paths.get(name.as_str()).and_then(|i| sizes.get(*i)).copied().unwrap_or_default()
+                }
+            };
+            sum.depth = sum.depth.max(inner.depth.saturating_add(1));
+            sum.globs = sum.globs.saturating_add(inner.globs);
+        }
+        sum
+    }
+
+    fn report_paths_cycle(&mut self, cycle: &[usize]) {
+        let draft = self.draft;
+        let define = |index: usize| draft.paths.get(index);
+        let names: Vec<&str> = cycle.iter().filter_map(|i| define(*i)).map(|p| p.name.value.as_str()).collect();
+        let chain = names.iter().chain(names.first()).map(|n| format!("`{n}`")).collect::<Vec<_>>().join(" -> ");
+        let mut error = Diagnostic::error(PATHS_CYCLE, format!("paths that contain themselves: {chain}"));
+        for (position, index) in cycle.iter().enumerate() {
+            let next = cycle.get((position + 1) % cycle.len()).copied();
+            let Some((paths, next)) = define(*index).zip(next.and_then(define)) else { continue };
+            let edge = paths.items.iter().find(|i| matches!(&i.what.value, SelKind::Name(n) if *n == next.name.value));
+            if let Some(edge) = edge {
+                error = error.label(edge.what.place, format!("`{}` contains `{}`", paths.name.value, next.name.value));
+            }
+        }
+        self.sink.push(error.help("write the globs that they share into a `paths` of their own"));
+    }
+}
+
+/// How deep a definition nests, and how many globs it has with all names replaced.
+#[derive(Clone, Copy, Debug, Default)]
+struct Size {
+    depth: usize,
+    globs: usize,
+}
+
+fn too_large(name: &At<String>, size: Size, caps: &Caps) -> Diagnostic {
+    let message = if size.depth > caps.paths_depth {
+        format!("`paths {}` nests {} deep, {} is the most", name.value, size.depth, caps.paths_depth)
+    } else {
+        format!("`paths {}` has {} globs in all, {} are the most", name.value, size.globs, caps.paths_globs)
+    };
+    Diagnostic::error(PATHS_SIZE, message).label(name.place, "too large with all names replaced")
+}
+
+fn unknown_paths(names: &Names<'_>, name: &str, item: &Sel) -> Diagnostic {
+    let known = names.paths.keys().copied();
+    let mut error = names.unknown(UNKNOWN_PATHS, "named selection", At::new(name, item.what.place), known);
+    if error.help.is_none() {
+        error = error.help(format!("a glob stands in quotes: `\"{name}\"`"));
+    }
+    error
+}
+
+/// Points at the fault inside the quotes where that is possible, otherwise at the whole item.
+fn glob_error(text: &str, fault: GlobError, item: &Sel) -> Diagnostic {
+    let place = match item.inner {
+        Some(start) if fault.span.end <= text.len() => {
+            Place::new(item.what.place.source, Span::new(start + fault.span.start, start + fault.span.end))
+        }
+        _ => item.what.place,
+    };
+    let mut error = Diagnostic::error(GLOB, fault.message).label(place, "in this glob");
+    error.help = fault.help;
+    error
+}
+
+/// Whether a path was probably meant as a glob.
+pub(super) fn looks_like_glob(text: &str) -> bool {
+    text.contains(['*', '?'])
+}
+
+/// Warns of a path that was probably meant as a glob.
+pub(super) fn warn_of_glob(what: &str, text: &str, place: Place, sink: &mut Diagnostics) {
+    if looks_like_glob(text) {
+        let message = format!("{what} is a path: `*` and `?` in `{}` stand for themselves", visible(text.as_bytes()));
+        sink.push(Diagnostic::warning(super::error::GLOB_IN_PATH, message).label(place, "not a glob here"));
+    }
+}

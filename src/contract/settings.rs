@@ -1,0 +1,431 @@
+//! Which settings may a check have, and what do they come to with the defaults?
+
+use super::draft::{self, At, Setting};
+use super::error::{
+    DEFAULTS_SETTING, DUPLICATE_SETTING, ENV_NAME, EXIT_OVERLAP, FOREIGN_SETTING, NUMBER, REPORT_FORMAT, TIER_TWICE,
+    UNKNOWN_WORD,
+};
+use super::selection::warn_of_glob;
+use super::validate::{Checker, Reference};
+use super::{Body, Check};
+use crate::base::command::{Env, is_env_name};
+use crate::base::diagnostic::Diagnostic;
+use crate::base::glob::{Glob, Selection};
+use crate::base::path::RepoPath;
+use crate::base::span::Place;
+use crate::base::unit::MAX_INTEGER;
+use crate::check::{FORMATS, Kind, Report, Severity};
+use std::collections::BTreeMap;
+
+const COMPILE_LINT: &[Kind] = &[Kind::Compile, Kind::Lint];
+const READ: &[Kind] = &[Kind::Compile, Kind::Test, Kind::Lint];
+const PROCESS: &[Kind] = &[Kind::Run, Kind::Compile, Kind::Test, Kind::Lint, Kind::Shell];
+const TRIED: &[Kind] = &[Kind::Run, Kind::Compile, Kind::Test, Kind::Lint, Kind::Shell, Kind::Judge];
+
+/// Which verbs know a setting. What starts no process has no environment, no exit code and no time limit; what writes no
+/// output that is read has no format; and a `file` check tried again at once would see the same file.
+fn known_by(keyword: &str) -> &'static [Kind] {
+    match keyword {
+        "max-errors" | "max-warnings" => COMPILE_LINT,
+        "min-tests" => &[Kind::Test],
+        "context" => &[Kind::Judge],
+        "format" | "report" => READ,
+        "dir" | "env" | "pass-env" | "tool-path" | "exit" | "skip-exit" | "produces" | "cleans" | "unchanged"
+        | "optional" => PROCESS,
+        "timeout" | "retries" | "inputs" => TRIED,
+        _ => &Kind::ALL,
+    }
+}
+
+/// What `defaults` may hold (language.md section 4).
+const IN_DEFAULTS: &[&str] =
+    &["dir", "env", "pass-env", "tool-path", "timeout", "retries", "format", "severity", "tags", "inputs"];
+
+/// The formats of report files, and the verbs that count what they hold: SARIF has findings and no tests, TRX and TAP
+/// have tests and no findings, and linters write JUnit too.
+const REPORTS: &[(&str, &[Kind])] =
+    &[("junit", READ), ("trx", &[Kind::Test]), ("tap", &[Kind::Test]), ("sarif", COMPILE_LINT)];
+
+/// The settings of one check, or those of `defaults`, each read once.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Values {
+    describe: Option<String>,
+    dir: Option<RepoPath>,
+    env: Env,
+    pass_env: Option<Vec<String>>,
+    tool_path: Vec<RepoPath>,
+    timeout: Option<u64>,
+    retries: Option<u32>,
+    exit: Option<Vec<i32>>,
+    skip_exit: Vec<i32>,
+    tier: Option<u8>,
+    tags: Vec<String>,
+    pub(super) needs: Vec<Reference>,
+    produces: Vec<Glob>,
+    cleans: Vec<Glob>,
+    requires: Vec<Glob>,
+    unchanged: Option<Selection>,
+    inputs: Option<Selection>,
+    setup: bool,
+    always: bool,
+    exclusive: Option<String>,
+    format: Option<String>,
+    report: Option<Report>,
+    max_errors: Option<u64>,
+    max_warnings: Option<u64>,
+    min_tests: Option<u64>,
+    severity: Option<Severity>,
+    optional: bool,
+    context: Option<Selection>,
+}
+
+impl Values {
+    /// The tier of a check with these settings inside this block.
+    pub(super) fn tier_in(&self, block: Option<&At<u8>>) -> u8 {
+        self.tier.or(block.map(|b| b.value)).unwrap_or(0)
+    }
+
+    /// A check with these settings, the defaults filled in as far as its verb knows them. `env`, `tags` and `tool-path`
+    /// add up: the check's own value of a variable wins, its own folders are searched first. Place, placements and tier
+    /// are the caller's.
+    pub(super) fn into_check(self, id: String, kind: Kind, body: Body, defaults: &Values) -> Check {
+        let knows = |keyword: &str| known_by(keyword).contains(&kind);
+        let default_env = if knows("env") { defaults.env.clone() } else { Env::new() };
+        let default_folders = if knows("tool-path") { defaults.tool_path.as_slice() } else { &[] };
+        let default_dir = defaults.dir.clone().filter(|_| knows("dir"));
+        let default_exit = self.exit.unwrap_or_else(|| vec![0]);
+        Check {
+            id,
+            named: false,
+            place: Place::default(),
+            line: 0,
+            column: 0,
+            kind,
+            body,
+            placements: Vec::new(),
+            tier: 0,
+            describe: self.describe,
+            dir: self.dir.or(default_dir).unwrap_or_else(RepoPath::root),
+            env: default_env.into_iter().chain(self.env).collect(),
+            pass_env: self
+                .pass_env
+                .or_else(|| defaults.pass_env.clone().filter(|_| knows("pass-env")))
+                .unwrap_or_default(),
+            tool_path: each_once(self.tool_path.iter().chain(default_folders)),
+            timeout_ms: self
+                .timeout
+                .or(defaults.timeout.filter(|_| knows("timeout")))
+                .unwrap_or_else(|| kind.default_timeout_ms()),
+            retries: self.retries.or(defaults.retries.filter(|_| knows("retries"))).unwrap_or(0),
+            exit: default_exit,
+            skip_exit: self.skip_exit,
+            tags: each_once(defaults.tags.iter().chain(&self.tags)),
+            needs: each_once(self.needs.iter().map(|n| &n.value)),
+            produces: self.produces,
+            cleans: self.cleans,
+            requires: self.requires,
+            unchanged: self.unchanged,
+            inputs: self.inputs.or_else(|| defaults.inputs.clone().filter(|_| knows("inputs"))),
+            setup: self.setup,
+            always: self.always,
+            exclusive: self.exclusive,
+            format: self
+                .format
+                .or_else(|| defaults.format.clone().filter(|_| knows("format")))
+                .unwrap_or_else(|| "auto".to_owned()),
+            report: self.report,
+            max_errors: self.max_errors.unwrap_or(0),
+            max_warnings: self.max_warnings,
+            min_tests: self.min_tests,
+            severity: self.severity.or(defaults.severity).unwrap_or_default(),
+            optional: self.optional,
+            context: self.context,
+        }
+    }
+}
+
+fn each_once<'a, T: Clone + Ord + 'a>(list: impl Iterator<Item = &'a T>) -> Vec<T> {
+    let mut seen = std::collections::BTreeSet::new();
+    list.filter(|item| seen.insert(*item)).cloned().collect()
+}
+
+impl Checker<'_> {
+    /// Reads the settings of all `defaults` blocks together.
+    pub(super) fn read_defaults(&mut self) -> Values {
+        let draft = self.draft;
+        for setting in &draft.defaults {
+            let keyword = setting.value.keyword();
+            if !IN_DEFAULTS.contains(&keyword) {
+                self.sink.push(
+                    Diagnostic::error(DEFAULTS_SETTING, format!("`defaults` cannot hold `{keyword}`"))
+                        .label(setting.place, "belongs to a check")
+                        .help(format!("defaults are {}", quoted_list(IN_DEFAULTS))),
+                );
+            }
+        }
+        self.report_duplicates(&draft.defaults);
+        let mut values = Values::default();
+        for setting in draft.defaults.iter().filter(|s| IN_DEFAULTS.contains(&s.value.keyword())) {
+            self.read(setting, &mut values);
+        }
+        values
+    }
+
+    /// Reads the settings of a check.
+    pub(super) fn read_check(&mut self, check: &draft::Check) -> Values {
+        let kind = check.verbs.first().filter(|v| !self.is_broken(v)).map(|v| v.value.kind());
+        self.report_duplicates(&check.settings);
+        let mut values = Values::default();
+        for setting in &check.settings {
+            self.read(setting, &mut values);
+            let keyword = setting.value.keyword();
+            if let Some(kind) = kind.filter(|kind| !known_by(keyword).contains(kind)) {
+                self.sink.push(
+                    Diagnostic::error(FOREIGN_SETTING, format!("`{}` does not know `{keyword}`", kind.verb()))
+                        .label(setting.place, format!("not a setting of `{}`", kind.verb()))
+                        .help(format!(
+                            "it is a setting of {}",
+                            quoted_list(known_by(keyword).iter().map(|k| k.verb()))
+                        )),
+                );
+            }
+            self.report_setting(setting, check, kind);
+        }
+        self.report_exit_overlap(&check.settings);
+        values
+    }
+
+    /// What is wrong with a setting where it stands.
+    fn report_setting(&mut self, setting: &At<Setting>, check: &draft::Check, kind: Option<Kind>) {
+        match (&setting.value, &check.tier_block) {
+            (Setting::Tier(_), Some(block)) => self.sink.push(
+                Diagnostic::error(TIER_TWICE, "a check inside a `tier` block has the block's tier")
+                    .label(setting.place, "a second tier")
+                    .label(block.place, "this block")
+                    .help("take the setting away, or the check out of the block"),
+            ),
+            (Setting::Report(format, _), _) => {
+                let verbs = REPORTS.iter().find(|(name, _)| name == format).map(|(_, verbs)| *verbs);
+                if let (Some(verbs), Some(kind)) = (verbs, kind.filter(|k| READ.contains(k)))
+                    && !verbs.contains(&kind)
+                {
+                    let message = format!("a `{format}` report holds nothing that `{}` counts", kind.verb());
+                    let help = format!("it is a report for {}", quoted_list(verbs.iter().map(|k| k.verb())));
+                    self.sink
+                        .push(Diagnostic::error(REPORT_FORMAT, message).label(setting.place, "not counted").help(help));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A setting twice, or one variable twice.
+    fn report_duplicates(&mut self, settings: &[At<Setting>]) {
+        let mut seen: BTreeMap<(&str, &str), Place> = BTreeMap::new();
+        for setting in settings {
+            let name = if let Setting::Env(name, _) = &setting.value { name.as_str() } else { "" };
+            let keyword = setting.value.keyword();
+            match seen.get(&(keyword, name)) {
+                Some(first) => {
+                    let what = if name.is_empty() { format!("`{keyword}`") } else { format!("the variable `{name}`") };
+                    self.sink.push(
+                        Diagnostic::error(DUPLICATE_SETTING, format!("{what} is set twice"))
+                            .label(setting.place, "set again here")
+                            .label(*first, "first set here")
+                            .help(if takes_a_list(keyword) {
+                                "write all values on one line"
+                            } else {
+                                "keep one of them"
+                            }),
+                    );
+                }
+                None => {
+                    seen.insert((keyword, name), setting.place);
+                }
+            }
+        }
+    }
+
+    fn report_exit_overlap(&mut self, settings: &[At<Setting>]) {
+        let accepted =
+            settings.iter().find_map(|s| if let Setting::Exit(codes) = &s.value { Some(codes) } else { None });
+        let skip =
+            settings.iter().find_map(|s| if let Setting::SkipExit(codes) = &s.value { Some(codes) } else { None });
+        for code in skip.into_iter().flatten() {
+            let error = |place: Place, text: &str| {
+                Diagnostic::error(EXIT_OVERLAP, format!("exit code {} cannot mean both passed and skipped", code.value))
+                    .label(code.place, "means skipped here")
+                    .label(place, text)
+            };
+            match accepted {
+                Some(codes) => {
+                    if let Some(same) = codes.iter().find(|c| c.value == code.value) {
+                        self.sink.push(error(same.place, "means passed here").help("keep it in one of them"));
+                    }
+                }
+                None if code.value == 0 => {
+                    self.sink.push(
+                        error(code.place, "means passed unless `exit` says otherwise")
+                            .help("name the accepted codes with `exit`"),
+                    );
+                }
+                None => {}
+            }
+        }
+    }
+
+    /// Reads one value. After an error the value stays away; the error keeps the contract from being used.
+    fn read(&mut self, setting: &At<Setting>, into: &mut Values) {
+        let place = setting.place;
+        match &setting.value {
+            Setting::Describe(text) => into.describe = Some(text.clone()),
+            Setting::Dir(text) => {
+                warn_of_glob("`dir`", text, place, self.sink);
+                into.dir = self.path("the directory", text, place);
+            }
+            Setting::Env(name, value) => {
+                self.check_env_name(name, place, false);
+                into.env.insert(name.clone(), value.clone());
+            }
+            Setting::PassEnv(names) => {
+                for name in names {
+                    self.check_env_name(&name.value, name.place, true);
+                }
+                into.pass_env = Some(each_once(names.iter().map(|n| &n.value)));
+            }
+            Setting::ToolPath(folders) => {
+                for folder in folders {
+                    warn_of_glob("`tool-path`", &folder.value, folder.place, self.sink);
+                    into.tool_path.extend(self.path("the folder", &folder.value, folder.place));
+                }
+            }
+            Setting::Timeout(ms) => into.timeout = Some(*ms),
+            Setting::Retries(tries) => into.retries = Some(*tries),
+            Setting::Exit(codes) => into.exit = Some(self.exit_codes(codes)),
+            Setting::SkipExit(codes) => into.skip_exit = self.exit_codes(codes),
+            Setting::Tier(tier) => into.tier = Some(self.tier(*tier, place)),
+            Setting::Tags(tags) => into.tags = tags.iter().map(|t| t.value.clone()).collect(),
+            Setting::Needs(names) => {
+                for name in names {
+                    into.needs.extend(self.names.check(name, self.sink).map(|index| At::new(index, name.place)));
+                }
+            }
+            Setting::Produces(items) => into.produces = self.globs("produces", items),
+            Setting::Cleans(items) => into.cleans = self.globs("cleans", items),
+            Setting::Requires(items) => into.requires = self.globs("requires", items),
+            Setting::Unchanged(items) => into.unchanged = self.selection(items),
+            Setting::Inputs(items) => into.inputs = self.selection(items),
+            Setting::Context(items) => into.context = self.selection(items),
+            Setting::Setup => into.setup = true,
+            Setting::Always => into.always = true,
+            Setting::Optional => into.optional = true,
+            Setting::Exclusive(name) => into.exclusive = Some(name.clone()),
+            Setting::Format(name) => {
+                self.check_word("format", name, place, FORMATS);
+                into.format = Some(name.clone());
+            }
+            Setting::Report(format, item) => {
+                let formats: Vec<&str> = REPORTS.iter().map(|(name, _)| *name).collect();
+                self.check_word("report format", format, place, &formats);
+                into.report = self.single_glob("report", item).map(|glob| Report { format: format.clone(), glob });
+            }
+            Setting::MaxErrors(limit) => into.max_errors = Some(self.limit(*limit, place)),
+            Setting::MaxWarnings(limit) => into.max_warnings = Some(self.limit(*limit, place)),
+            Setting::MinTests(limit) => into.min_tests = Some(self.limit(*limit, place)),
+            Setting::Severity(severity) => into.severity = Some(*severity),
+        }
+    }
+
+    fn exit_codes(&mut self, codes: &[At<i32>]) -> Vec<i32> {
+        for code in codes.iter().filter(|c| !(0..=255).contains(&c.value)) {
+            self.sink.push(
+                Diagnostic::error(NUMBER, format!("{} is no exit code", code.value))
+                    .label(code.place, "exit codes are 0 to 255"),
+            );
+        }
+        let mut sorted: Vec<i32> = codes.iter().map(|c| c.value).collect();
+        sorted.sort_unstable();
+        sorted.dedup();
+        sorted
+    }
+
+    /// Reports a tier that does not exist.
+    pub(super) fn tier(&mut self, tier: u8, place: Place) -> u8 {
+        if tier > 2 {
+            let error = Diagnostic::error(NUMBER, format!("there is no tier {tier}"));
+            self.sink.push(error.label(place, "tiers are 0, 1 and 2"));
+        }
+        tier
+    }
+
+    /// Reports a number that readers of JSON would round.
+    pub(super) fn limit(&mut self, value: u64, place: Place) -> u64 {
+        if value > MAX_INTEGER {
+            let error = Diagnostic::error(NUMBER, format!("{value} is too large"));
+            self.sink.push(error.label(place, format!("{MAX_INTEGER} is the greatest number")));
+        }
+        value
+    }
+
+    /// Reports a word that is none of the known ones.
+    pub(super) fn check_word(&mut self, what: &str, word: &str, place: Place, known: &[&str]) {
+        if !known.contains(&word) {
+            let error = self.names.unknown(UNKNOWN_WORD, what, At::new(word, place), known.iter().copied());
+            let error =
+                if error.help.is_none() { error.help(format!("known are {}", quoted_list(known))) } else { error };
+            self.sink.push(error);
+        }
+    }
+
+    fn check_env_name(&mut self, name: &str, place: Place, star: bool) {
+        let stem = if star { name.strip_suffix('*').unwrap_or(name) } else { name };
+        // `*` alone would let everything through; that is the operator's to say (`--inherit-env`).
+        if self.incomplete || is_env_name(stem) {
+            return;
+        }
+        let error = Diagnostic::error(ENV_NAME, format!("`{name}` is no name of a variable"))
+            .label(place, "letters, digits and `_`, no digit in front");
+        let all = star && stem.is_empty();
+        self.sink.push(if all {
+            error.help("name the variables; a `*` may stand behind at least one letter")
+        } else {
+            error
+        });
+    }
+}
+
+fn takes_a_list(keyword: &str) -> bool {
+    matches!(
+        keyword,
+        "pass-env"
+            | "tool-path"
+            | "exit"
+            | "skip-exit"
+            | "tags"
+            | "needs"
+            | "produces"
+            | "cleans"
+            | "requires"
+            | "unchanged"
+            | "inputs"
+            | "context"
+    )
+}
+
+/// `a`, `b`, `c`
+pub(super) fn quoted_list<S: AsRef<str>>(words: impl IntoIterator<Item = S>) -> String {
+    words.into_iter().map(|w| format!("`{}`", w.as_ref())).collect::<Vec<_>>().join(", ")
+}
+
+impl draft::Verb {
+    /// What kind of check it makes.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        match self {
+            draft::Verb::Command(kind, _) => *kind,
+            draft::Verb::Shell(_) => Kind::Shell,
+            draft::Verb::File { .. } => Kind::File,
+            draft::Verb::Judge(_) => Kind::Judge,
+        }
+    }
+}

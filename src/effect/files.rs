@@ -1,1 +1,0 @@
-//! How are files of the repository read and found?

@@ -1,0 +1,136 @@
+//! How is a file read without being led astray? Regular files only, bounded, never waiting for a writer.
+
+pub mod asserted;
+pub mod beneath;
+pub mod fingerprint;
+
+use crate::base::path::RepoPath;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::path::Path;
+
+/// How many files a walk lists at most.
+pub const MAX_FILES: usize = 1_000_000;
+
+/// Opens a regular file that is no symlink itself. Does not wait for anybody (a pipe would) and touches no device.
+///
+/// # Errors
+/// What the system says; `InvalidInput` for everything that is no regular file.
+pub fn open_plain(path: &Path) -> io::Result<File> {
+    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
+    let flags = i32::try_from(flags.bits()).unwrap_or(0);
+    let file = File::options().read(true).custom_flags(flags).open(path)?;
+    if file.metadata()?.is_file() {
+        Ok(file)
+    } else {
+        Err(io::Error::new(io::ErrorKind::InvalidInput, "no regular file"))
+    }
+}
+
+/// Writes a file as a whole: whoever reads it sees all of it or none. Makes the directories above it.
+///
+/// # Errors
+/// What the system reports.
+pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+    use std::io::Write as _;
+    use std::os::unix::fs::PermissionsExt as _;
+    let directory = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
+    std::fs::create_dir_all(directory)?;
+    let mut file = tempfile::NamedTempFile::new_in(directory)?;
+    file.write_all(content)?;
+    // A temporary file is private; what is to be checked in is not.
+    file.as_file().set_permissions(std::fs::Permissions::from_mode(0o644))?;
+    file.as_file().sync_all()?;
+    file.persist(path).map_err(|e| e.error)?;
+    Ok(())
+}
+
+/// Begins a file anew, for what the caller asked to be written.
+///
+/// # Errors
+/// What the system reports.
+pub fn create(path: &Path) -> io::Result<File> {
+    File::create(path)
+}
+
+/// Reads a regular file that is no symlink, at most `cap` bytes.
+///
+/// # Errors
+/// As [`open_plain`]; `FileTooLarge` when there is more.
+pub fn read_plain(path: &Path, cap: u64) -> io::Result<Vec<u8>> {
+    read_bounded(open_plain(path)?, cap)
+}
+
+fn read_bounded(file: File, cap: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file.take(cap.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > cap { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(bytes) }
+}
+
+/// Whether this is a regular file (through symlinks) that somebody may execute.
+#[must_use]
+pub fn is_program(path: &Path) -> bool {
+    path.metadata().is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
+}
+
+/// All files below a directory of the repository, symlinks as themselves, sorted; without `.git` directories and the
+/// root's `.vplan`. A directory that cannot be read is an error: what is in it is not known.
+///
+/// # Errors
+/// What the system says; more than [`MAX_FILES`] files.
+pub fn walk(root: &Path, dir: &RepoPath) -> io::Result<Vec<RepoPath>> {
+    let mut found = Vec::new();
+    let mut open = vec![dir.clone()];
+    while let Some(dir) = open.pop() {
+        for entry in std::fs::read_dir(root.join(dir.to_os()))? {
+            let entry = entry?;
+            let name = entry.file_name();
+            let ours = dir.is_root() && name == ".vplan";
+            if name == ".git" || ours {
+                continue;
+            }
+            let path = dir.join(name.as_bytes()).map_err(|_| io::Error::from(io::ErrorKind::InvalidData))?;
+            if entry.file_type()?.is_dir() { open.push(path) } else { found.push(path) }
+        }
+        if found.len() > MAX_FILES {
+            return Err(io::Error::other("too many files"));
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_regular_files() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        std::fs::write(path("file"), "12345").unwrap();
+        std::os::unix::fs::symlink("file", path("link")).unwrap();
+        rustix::fs::mknodat(rustix::fs::CWD, path("pipe"), rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0)
+            .unwrap();
+        assert_eq!(read_plain(&path("file"), 5).unwrap(), b"12345");
+        assert_eq!(read_plain(&path("file"), 4).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
+        for name in ["link", "pipe", ".", "none"] {
+            assert!(open_plain(&path(name)).is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn walks() {
+        let dir = tempfile::tempdir().unwrap();
+        for path in ["b/x", "a", ".git/HEAD", ".vplan/run", "b/.git/HEAD", "b/.vplan/kept", ".env"] {
+            let path = dir.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, "").unwrap();
+        }
+        std::os::unix::fs::symlink("b", dir.path().join("link")).unwrap();
+        let found: Vec<String> = walk(dir.path(), &RepoPath::root()).unwrap().iter().map(ToString::to_string).collect();
+        assert_eq!(found, [".env", "a", "b/.vplan/kept", "b/x", "link"]);
+    }
+}

@@ -1,1 +1,0 @@
-//! How is git asked, hardened against the repository's own configuration?

@@ -1,0 +1,127 @@
+//! How is a child's output read with a limit on time and on size? For git only; steps have their own runner.
+
+use std::io::Read;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// What a call gave.
+#[derive(Debug)]
+pub(super) struct Output {
+    /// Its exit code; `None` when a signal ended it.
+    pub exit: Option<i32>,
+    /// All of its standard output.
+    pub stdout: Vec<u8>,
+    /// The first 64 KiB of its standard error.
+    pub stderr: Vec<u8>,
+}
+
+/// Why there is no output.
+#[derive(Debug)]
+pub(super) enum Fault {
+    Spawn(std::io::Error),
+    TimedOut,
+    TooMuch,
+}
+
+const STDERR_KEPT: usize = 64 * 1024;
+
+/// Runs a command to its end. It is killed when its time is up or when it writes more than `cap` bytes.
+pub(super) fn run(command: &mut Command, limit: Duration, cap: usize) -> Result<Output, Fault> {
+    let deadline = Instant::now() + limit;
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(Fault::Spawn)?;
+    let result = collect(&mut child, deadline, cap);
+    if result.is_err() {
+        // The answer is an error already; what matters is that nothing stays behind.
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+    result
+}
+
+fn collect(child: &mut Child, deadline: Instant, cap: usize) -> Result<Output, Fault> {
+    let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+    let (mut out, mut err) = (child.stdout.take(), child.stderr.take());
+    while out.is_some() || err.is_some() {
+        let fds = [out.as_ref().map(AsFd::as_fd), err.as_ref().map(AsFd::as_fd)];
+        let [out_ready, err_ready] = wait_readable(fds, deadline)?;
+        if out_ready && drain(&mut out, &mut stdout, usize::MAX)? && stdout.len() > cap {
+            return Err(Fault::TooMuch);
+        }
+        if err_ready {
+            drain(&mut err, &mut stderr, STDERR_KEPT)?;
+        }
+    }
+    wait_end(child, deadline)?;
+    let status = child.wait().map_err(Fault::Spawn)?;
+    Ok(Output { exit: status.code(), stdout, stderr })
+}
+
+/// One read. Keeps at most `keep` bytes and drops the stream at its end. Says whether there was anything.
+fn drain(stream: &mut Option<impl Read>, into: &mut Vec<u8>, keep: usize) -> Result<bool, Fault> {
+    let Some(reader) = stream else { return Ok(false) };
+    let mut buffer = [0; 64 * 1024];
+    match reader.read(&mut buffer) {
+        Ok(0) => {
+            *stream = None;
+            Ok(false)
+        }
+        Ok(count) => {
+            let room = keep.saturating_sub(into.len()).min(count);
+            into.extend(buffer.iter().take(room));
+            Ok(true)
+        }
+        Err(e) if e.kind() == std::io::ErrorKind::Interrupted => Ok(false),
+        Err(e) => Err(Fault::Spawn(e)),
+    }
+}
+
+fn wait_readable(fds: [Option<BorrowedFd<'_>>; 2], deadline: Instant) -> Result<[bool; 2], Fault> {
+    use rustix::event::{PollFd, PollFlags, poll};
+    let mut polled: Vec<PollFd<'_>> =
+        fds.iter().flatten().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let timeout = left.try_into().map_err(|_| Fault::TimedOut)?;
+        match poll(&mut polled, Some(&timeout)) {
+            Ok(0) => return Err(Fault::TimedOut),
+            Ok(_) => break,
+            Err(rustix::io::Errno::INTR) => {}
+            Err(e) => return Err(Fault::Spawn(e.into())),
+        }
+    }
+    let mut ready = polled.iter().map(|p| !p.revents().is_empty());
+    Ok(fds.map(|fd| fd.is_some() && ready.next().unwrap_or(false)))
+}
+
+/// Waits until the child has ended; it may have closed its output long before.
+fn wait_end(child: &Child, deadline: Instant) -> Result<(), Fault> {
+    use rustix::process::{Pid, PidfdFlags, pidfd_open};
+    let pidfd = i32::try_from(child.id()).ok().and_then(Pid::from_raw).map(|p| pidfd_open(p, PidfdFlags::empty()));
+    match pidfd {
+        Some(Ok(fd)) => wait_readable([Some(fd.as_fd()), None], deadline).map(|_| ()),
+        // A kernel without pidfds: `wait` does it, without the limit.
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sh(script: &str, limit_ms: u64, cap: usize) -> Result<Output, Fault> {
+        run(Command::new("/bin/sh").args(["-c", script]), Duration::from_millis(limit_ms), cap)
+    }
+
+    #[test]
+    fn outputs_and_limits() {
+        let output = sh("printf out; printf err >&2; exit 3", 60_000, 10).unwrap();
+        assert_eq!((output.exit, &*output.stdout, &*output.stderr), (Some(3), &b"out"[..], &b"err"[..]));
+        assert!(matches!(sh("yes", 60_000, 1_000_000), Err(Fault::TooMuch)));
+        assert!(matches!(sh("exec sleep 600", 50, 10), Err(Fault::TimedOut)));
+        assert!(matches!(sh("exec sleep 600 >&- 2>&-", 50, 10), Err(Fault::TimedOut)));
+        let flood = sh("head -c 300000 /dev/zero >&2; printf x", 60_000, 10).unwrap();
+        assert_eq!((flood.stderr.len(), &*flood.stdout), (STDERR_KEPT, &b"x"[..]));
+    }
+}

@@ -1,0 +1,160 @@
+//! Why could git not answer?
+
+use crate::base::word::visible;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+/// What went wrong with git, with a way out for most of it. An error is never "no changes".
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum GitError {
+    /// No git on the PATH (entries that are empty, relative or inside the repository do not count).
+    #[error("`git` was not found on the PATH")]
+    Missing,
+    /// No repository here or above.
+    #[error("`{}` is not inside a git repository", show(.0))]
+    NotARepository(PathBuf),
+    /// A repository without a work tree.
+    #[error("`{}` is a bare git repository: it has no work tree to verify", show(.0))]
+    Bare(PathBuf),
+    /// The repository belongs to somebody else.
+    #[error("git refuses the repository `{}`: it belongs to another user", show(.0))]
+    DubiousOwnership(PathBuf),
+    /// A revision that does not name a commit.
+    #[error("`{}` names no commit", visible(.0.as_bytes()))]
+    UnknownRevision(String),
+    /// Several remotes have a branch of this name.
+    #[error("several remotes have a branch `{}`: {}", visible(.name.as_bytes()), visible(.found.join(", ").as_bytes()))]
+    AmbiguousBranch {
+        /// The branch.
+        name: String,
+        /// The full names of the references.
+        found: Vec<String>,
+    },
+    /// Two revisions without a common ancestor.
+    #[error("`{}` and `HEAD` have no common ancestor here", visible(.revision.as_bytes()))]
+    NoMergeBase {
+        /// The revision as it was asked for.
+        revision: String,
+        /// Whether the history is cut off, which is the usual cause.
+        shallow: bool,
+    },
+    /// Git did not end in time.
+    #[error("`git {command}` did not end within {seconds} seconds")]
+    TimedOut {
+        /// Its subcommand.
+        command: String,
+        /// The limit.
+        seconds: u64,
+    },
+    /// Git wrote more than is read.
+    #[error("`git {command}` wrote more than {mib} MiB")]
+    TooMuchOutput {
+        /// Its subcommand.
+        command: String,
+        /// The limit.
+        mib: u64,
+    },
+    /// Git could not be started.
+    #[error("`git` could not be started: {0}")]
+    Spawn(String),
+    /// Git failed; its own words, made safe to show.
+    #[error("`git {command}` failed: {message}")]
+    Failed {
+        /// Its subcommand.
+        command: String,
+        /// The first line of its standard error.
+        message: String,
+    },
+    /// Git's answer is not of the form that its documentation describes.
+    #[error("`git {0}` gave an answer that cannot be read")]
+    Unreadable(String),
+    /// A file in a commit is larger than what was asked for.
+    #[error("`{path}` is larger than {}", crate::base::unit::show_size(*.cap))]
+    TooLarge {
+        /// The file.
+        path: String,
+        /// The limit, in bytes.
+        cap: u64,
+    },
+    /// A file of the work tree could not be read.
+    #[error("`{path}` cannot be read: {message}")]
+    File {
+        /// The file.
+        path: String,
+        /// The system's message.
+        message: String,
+    },
+    /// vplan's records must not be part of what they record.
+    #[error("`{0}` is tracked by git, but `.vplan/` is for vplan's own records")]
+    TrackedRecord(String),
+    /// The index kept changing under the reader.
+    #[error("git's index is being changed by another process")]
+    Unsteady,
+}
+
+fn show(path: &Path) -> String {
+    visible(path.as_os_str().as_bytes())
+}
+
+impl GitError {
+    /// A stable name for it.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            GitError::Missing => "vplan::git::missing",
+            GitError::NotARepository(_) => "vplan::git::not_a_repository",
+            GitError::Bare(_) => "vplan::git::bare_repository",
+            GitError::DubiousOwnership(_) => "vplan::git::dubious_ownership",
+            GitError::UnknownRevision(_) => "vplan::git::unknown_revision",
+            GitError::AmbiguousBranch { .. } => "vplan::git::ambiguous_branch",
+            GitError::NoMergeBase { .. } => "vplan::git::no_merge_base",
+            GitError::TimedOut { .. } => "vplan::git::timed_out",
+            GitError::TooMuchOutput { .. } => "vplan::git::too_much_output",
+            GitError::Spawn(_) => "vplan::git::spawn",
+            GitError::Failed { .. } => "vplan::git::failed",
+            GitError::Unreadable(_) => "vplan::git::unreadable",
+            GitError::TooLarge { .. } => "vplan::git::too_large",
+            GitError::File { .. } => "vplan::git::file",
+            GitError::TrackedRecord(_) => "vplan::git::tracked_record",
+            GitError::Unsteady => "vplan::git::unsteady",
+        }
+    }
+
+    /// The way out, where there is one.
+    #[must_use]
+    pub fn help(&self) -> Option<String> {
+        Some(match self {
+            GitError::Missing => "install git, or name the changed files with `--changed` or `--changed-from`".to_owned(),
+            GitError::NotARepository(_) => {
+                "name the changed files with `--changed` or `--changed-from`, or say `--changed-none`".to_owned()
+            }
+            GitError::Bare(_) => "run vplan in a work tree of it (`git worktree add`)".to_owned(),
+            GitError::DubiousOwnership(dir) => {
+                format!("if you trust it: git config --global --add safe.directory '{}'", show(dir))
+            }
+            GitError::UnknownRevision(revision) if is_branch_name(revision) => {
+                format!("if it is a branch of the remote: git fetch origin {revision}")
+            }
+            GitError::AmbiguousBranch { found, .. } => {
+                format!("name one of them, for example `--base {}`", visible(found.first()?.as_bytes()))
+            }
+            GitError::NoMergeBase { shallow: true, .. } => {
+                "the clone is shallow: `git fetch --deepen=100` (again, if that is not enough) or `git fetch --unshallow`"
+                    .to_owned()
+            }
+            GitError::NoMergeBase { shallow: false, .. } => {
+                "their histories are unrelated: name a revision that `HEAD` descends from".to_owned()
+            }
+            GitError::TrackedRecord(_) => "git rm -r --cached .vplan".to_owned(),
+            GitError::Unsteady => "wait until the other git command has ended".to_owned(),
+            _ => return None,
+        })
+    }
+}
+
+/// Whether a text can stand in a proposed command line as a branch, unquoted.
+pub(super) fn is_branch_name(text: &str) -> bool {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'/' | b'-');
+    !text.is_empty() && !text.starts_with('-') && !text.contains("..") && text.bytes().all(plain)
+}

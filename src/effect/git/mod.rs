@@ -1,0 +1,431 @@
+//! What does git know, asked so that the repository's own configuration cannot run anything?
+//!
+//! The hardened call: plumbing only, and of it only what never compares contents (`diff-index --cached`, `ls-files`,
+//! `ls-tree`, `cat-file`, `merge-base`, `rev-parse`). Everything that looks into the work tree (`git diff`, `git status`,
+//! `diff-files`, `diff-index` without `--cached`) runs the clean filter of `.git/config` for entries that are not older than
+//! the index, also with all other hardening in place; so vplan compares the work tree with the index itself
+//! ([`worktree`]). The environment is built from nothing, revisions become object ids before anything else sees them, and
+//! nothing is fetched.
+
+mod call;
+pub mod error;
+pub mod index;
+pub mod object;
+pub mod repository;
+pub mod worktree;
+
+use super::files;
+use crate::base::change::Status;
+use crate::base::path::RepoPath;
+use crate::base::word::visible;
+use error::GitError;
+use object::Oid;
+use repository::{Found, Layout};
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+/// How long git may take, in seconds.
+const LIMIT_SECONDS: u64 = 30;
+/// How much it may write, in MiB.
+const CAP_MIB: u64 = 256;
+
+/// How a variable of the caller's environment is looked up.
+pub type Lookup<'a> = &'a (dyn Fn(&str) -> Option<OsString> + Sync);
+
+/// Looks a variable up in vplan's own environment.
+#[must_use]
+pub fn environment(name: &str) -> Option<OsString> {
+    std::env::var_os(name)
+}
+
+/// A repository with a work tree, and the git that is asked about it.
+#[derive(Clone, Debug)]
+pub struct Git {
+    layout: Layout,
+    program: PathBuf,
+    env: Vec<(&'static str, OsString)>,
+}
+
+/// One record of git's raw format.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RawChange {
+    /// The path.
+    pub path: RepoPath,
+    /// What happened.
+    pub status: Status,
+    /// Mode and id on the old side, if there is one.
+    pub old: Option<(u32, Oid)>,
+}
+
+impl Git {
+    /// Finds the repository around a directory, and git.
+    ///
+    /// # Errors
+    /// No repository, a bare one, no git.
+    pub fn open(start: &Path, lookup: Lookup<'_>) -> Result<Self, GitError> {
+        let start = start.canonicalize().map_err(|_| GitError::NotARepository(start.to_owned()))?;
+        match repository::discover(&start) {
+            Found::WorkTree(layout) => Self::at(layout, lookup),
+            Found::Bare(dir) => Err(GitError::Bare(dir)),
+            Found::Nothing => Err(GitError::NotARepository(start)),
+        }
+    }
+
+    fn at(layout: Layout, lookup: Lookup<'_>) -> Result<Self, GitError> {
+        let path = safe_path(&lookup("PATH").unwrap_or_default(), &layout.root);
+        let program = std::env::split_paths(&path)
+            .map(|dir| dir.join("git"))
+            .find(|file| files::is_program(file))
+            .ok_or(GitError::Missing)?;
+        let mut env = vec![
+            ("PATH", path),
+            ("LC_ALL", "C".into()),
+            ("GIT_OPTIONAL_LOCKS", "0".into()),
+            ("GIT_TERMINAL_PROMPT", "0".into()),
+            // A partial clone would open a connection for an object that it does not have.
+            ("GIT_NO_LAZY_FETCH", "1".into()),
+        ];
+        // Where the user's own configuration is: it carries `safe.directory` and the personal ignore file.
+        for name in ["HOME", "XDG_CONFIG_HOME"] {
+            env.extend(lookup(name).map(|value| (name, value)));
+        }
+        Ok(Self { layout, program, env })
+    }
+
+    /// The same git for the repository of a submodule.
+    fn nested(&self, layout: Layout) -> Self {
+        Self { layout, program: self.program.clone(), env: self.env.clone() }
+    }
+
+    /// The work tree's root, absolute, without symlinks.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.layout.root
+    }
+
+    /// Where the repository's files are.
+    #[must_use]
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    fn call<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<call::Output, GitError> {
+        let name = || args.first().map(|a| visible(a.as_ref().as_bytes())).unwrap_or_default();
+        let mut command = Command::new(&self.program);
+        command.arg("-C").arg(&self.layout.root).args(HARDENING);
+        // `core.worktree` of the repository could point anywhere else.
+        let mut work_tree = OsString::from("--work-tree=");
+        work_tree.push(&self.layout.root);
+        command.arg(work_tree).args(args).env_clear().envs(self.env.iter().map(|(k, v)| (k, v)));
+        let cap = usize::try_from(CAP_MIB << 20).unwrap_or(usize::MAX);
+        tracing::debug!(command = %name(), "git");
+        call::run(&mut command, Duration::from_secs(LIMIT_SECONDS), cap).map_err(|fault| match fault {
+            call::Fault::Spawn(e) => GitError::Spawn(e.to_string()),
+            call::Fault::TimedOut => GitError::TimedOut { command: name(), seconds: LIMIT_SECONDS },
+            call::Fault::TooMuch => GitError::TooMuchOutput { command: name(), mib: CAP_MIB },
+        })
+    }
+
+    /// The error behind an exit code that was not expected.
+    fn failure(&self, command: &str, output: &call::Output) -> GitError {
+        let text = String::from_utf8_lossy(&output.stderr);
+        if text.contains("dubious ownership") {
+            return GitError::DubiousOwnership(self.layout.root.clone());
+        }
+        let line = text.lines().find(|l| !l.trim().is_empty()).unwrap_or("it gave no reason");
+        let line = ["fatal: ", "error: "].iter().fold(line, |l, prefix| l.strip_prefix(prefix).unwrap_or(l));
+        GitError::Failed { command: command.to_owned(), message: visible(line.trim_end_matches('.').as_bytes()) }
+    }
+
+    fn ask<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<Vec<u8>, GitError> {
+        let output = self.call(args)?;
+        let name = args.first().map(|a| visible(a.as_ref().as_bytes())).unwrap_or_default();
+        if output.exit == Some(0) { Ok(output.stdout) } else { Err(self.failure(&name, &output)) }
+    }
+
+    /// The commit that a revision names.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn resolve(&self, revision: &str) -> Result<Oid, GitError> {
+        let unknown = || GitError::UnknownRevision(revision.to_owned());
+        if revision.trim().is_empty() || revision.contains('\0') {
+            return Err(unknown());
+        }
+        let expression = format!("{revision}^{{commit}}");
+        let output = self.call(&["rev-parse", "--verify", "--quiet", "--end-of-options", &expression])?;
+        match output.exit {
+            Some(0) => Oid::parse(output.stdout.trim_ascii_end()).ok_or_else(unknown),
+            _ if output.stderr.is_empty() => Err(unknown()),
+            // Ownership and damage are no matter of the revision; anything else that git says about it is.
+            _ => Err(match self.failure("rev-parse", &output) {
+                error @ GitError::DubiousOwnership(_) => error,
+                _ => unknown(),
+            }),
+        }
+    }
+
+    /// The commit that is checked out; `None` on a branch without commits.
+    ///
+    /// # Errors
+    /// What git says.
+    pub fn head(&self) -> Result<Option<Oid>, GitError> {
+        if let Some(id) = self.layout.head() {
+            return Ok(Some(id));
+        }
+        match self.resolve("HEAD") {
+            Ok(id) => Ok(Some(id)),
+            Err(GitError::UnknownRevision(_)) => {
+                // A branch without commits, or a HEAD that is damaged?
+                let output = self.call(&["symbolic-ref", "--quiet", "HEAD"])?;
+                match output.exit {
+                    Some(0) => Ok(None),
+                    _ => Err(GitError::UnknownRevision("HEAD".to_owned())),
+                }
+            }
+            Err(e) => Err(e),
+        }
+    }
+
+    /// The tree that stands for a branch without commits.
+    fn empty_tree(&self) -> Result<Oid, GitError> {
+        let format = self.ask(&["rev-parse", "--show-object-format"])?;
+        let length = if format.trim_ascii_end() == b"sha256" { 32 } else { 20 };
+        Oid::empty_tree(length).ok_or_else(|| GitError::Unreadable("rev-parse".to_owned()))
+    }
+
+    /// The best common ancestor of a commit and HEAD. `revision` is what the user called it, for the message.
+    ///
+    /// # Errors
+    /// There is none, which in a shallow clone has a way out.
+    pub fn merge_base(&self, revision: &str, commit: &Oid, head: &Oid) -> Result<Oid, GitError> {
+        let output = self.call(&["merge-base", "--end-of-options", &commit.to_string(), &head.to_string()])?;
+        match output.exit {
+            Some(0) => {
+                Oid::parse(output.stdout.trim_ascii_end()).ok_or_else(|| GitError::Unreadable("merge-base".to_owned()))
+            }
+            Some(1) => Err(GitError::NoMergeBase { revision: revision.to_owned(), shallow: self.layout.is_shallow() }),
+            _ => Err(self.failure("merge-base", &output)),
+        }
+    }
+
+    /// The remote-tracking branches of this name, by their full names.
+    ///
+    /// # Errors
+    /// What git says.
+    pub fn remote_branches(&self, name: &str) -> Result<Vec<String>, GitError> {
+        if !error::is_branch_name(name) {
+            return Ok(Vec::new());
+        }
+        let pattern = format!("refs/remotes/*/{name}");
+        let output = self.ask(&["for-each-ref", "--format=%(refname)", &pattern])?;
+        Ok(String::from_utf8_lossy(&output).lines().map(str::to_owned).collect())
+    }
+
+    /// The difference between a tree and the index.
+    ///
+    /// # Errors
+    /// What git says, and paths that no repository can have.
+    pub fn staged_against(&self, tree: &Oid) -> Result<Vec<RawChange>, GitError> {
+        let tree = tree.to_string();
+        let output = self.ask(&[
+            "diff-index",
+            "--cached",
+            "--raw",
+            "-z",
+            "--no-renames",
+            "--no-abbrev",
+            "--no-ext-diff",
+            "--no-textconv",
+            "--no-relative",
+            "--ignore-submodules=none",
+            &tree,
+            "--",
+        ])?;
+        parse_raw(&output).ok_or_else(|| GitError::Unreadable("diff-index".to_owned()))
+    }
+
+    /// Files that git does not track and does not ignore, one by one; a nested repository is one path that ends in `/`.
+    ///
+    /// # Errors
+    /// What git says.
+    pub fn untracked(&self) -> Result<Vec<Vec<u8>>, GitError> {
+        Ok(split_nul(&self.ask(&["ls-files", "-z", "--others", "--exclude-standard"])?))
+    }
+
+    /// The paths in the index, sorted, each once.
+    ///
+    /// # Errors
+    /// What git says.
+    pub fn tracked(&self) -> Result<Vec<RepoPath>, GitError> {
+        let output = self.ask(&["ls-files", "-z", "--cached"])?;
+        let mut paths: Vec<RepoPath> = split_nul(&output).iter().filter_map(|p| RepoPath::from_exact(p)).collect();
+        paths.sort();
+        paths.dedup();
+        Ok(paths)
+    }
+
+    /// Everything that is tracked, or untracked and not ignored; nested repositories as one path. Sorted, each once.
+    ///
+    /// # Errors
+    /// What git says.
+    pub fn present(&self) -> Result<Vec<RepoPath>, GitError> {
+        let output = self.ask(&["ls-files", "-z", "--cached", "--others", "--exclude-standard"])?;
+        let exact = |p: &Vec<u8>| RepoPath::from_exact(p.strip_suffix(b"/").unwrap_or(p));
+        let mut paths: Vec<RepoPath> = split_nul(&output).iter().filter_map(exact).collect();
+        paths.sort();
+        paths.dedup();
+        Ok(paths)
+    }
+
+    /// Which of these paths are in the index, or have something in the index below them.
+    ///
+    /// # Errors
+    /// What git says.
+    pub fn tracked_of(&self, paths: &[RepoPath]) -> Result<Vec<bool>, GitError> {
+        let mut args: Vec<OsString> = ["ls-files", "-z", "--cached", "--"].map(OsString::from).to_vec();
+        args.extend(paths.iter().map(|p| OsString::from_vec(p.as_bytes().to_vec())));
+        let found = split_nul(&self.ask(&args)?);
+        let holds = |path: &RepoPath| {
+            found.iter().filter_map(|f| RepoPath::from_exact(f)).any(|f| f == *path || f.below(path).is_some())
+        };
+        Ok(paths.iter().map(holds).collect())
+    }
+
+    /// The first tracked file below the folder of run records, which has none. Git is only asked when the folder is there; when
+    /// it cannot say, nothing is known against the folder.
+    #[must_use]
+    pub fn tracked_record(&self) -> Option<RepoPath> {
+        const FOLDER: &str = ".vplan";
+        self.root().join(FOLDER).symlink_metadata().ok()?;
+        let found = self.ask(&["ls-files", "-z", "--cached", "--", FOLDER]).ok()?;
+        split_nul(&found).iter().find_map(|path| RepoPath::from_exact(path))
+    }
+
+    /// The content of a regular file in a commit; `None` when there is no such file.
+    ///
+    /// # Errors
+    /// What git says, and a content of more than `cap` bytes.
+    pub fn file_at(&self, commit: &Oid, path: &RepoPath, cap: u64) -> Result<Option<Vec<u8>>, GitError> {
+        let mut args: Vec<OsString> = ["ls-tree", "-z", "-l", "--full-tree"].map(OsString::from).to_vec();
+        args.push(commit.to_string().into());
+        args.push("--".into());
+        args.push(OsString::from_vec(path.as_bytes().to_vec()));
+        let listing = self.ask(&args)?;
+        let unreadable = || GitError::Unreadable("ls-tree".to_owned());
+        let Some(record) = split_nul(&listing).into_iter().next() else { return Ok(None) };
+        let head = record.split(|b| *b == b'\t').next().ok_or_else(unreadable)?;
+        let mut fields = head.split(|b| *b == b' ').filter(|f| !f.is_empty());
+        let (Some(mode), Some(_), Some(id), Some(size)) = (fields.next(), fields.next(), fields.next(), fields.next())
+        else {
+            return Err(unreadable());
+        };
+        if !mode.starts_with(b"100") {
+            return Ok(None);
+        }
+        let size: u64 = std::str::from_utf8(size).ok().and_then(|s| s.parse().ok()).ok_or_else(unreadable)?;
+        if size > cap {
+            return Err(GitError::TooLarge { path: path.to_string(), cap });
+        }
+        let id = Oid::parse(id).ok_or_else(unreadable)?;
+        self.ask(&["cat-file", "blob", &id.to_string()]).map(Some)
+    }
+
+    /// Whether the executable bit of files means something here (`core.fileMode`).
+    fn has_file_modes(&self) -> bool {
+        let answer = self.call(&["config", "--type=bool", "--get", "core.fileMode"]);
+        !matches!(answer, Ok(output) if output.stdout.trim_ascii_end() == b"false")
+    }
+}
+
+/// What stands in front of every subcommand.
+const HARDENING: &[&str] = &[
+    "-c",
+    "core.fsmonitor=false",
+    "-c",
+    "core.hooksPath=/dev/null",
+    "-c",
+    "core.untrackedCache=false",
+    "-c",
+    "safe.bareRepository=explicit",
+    "-c",
+    "protocol.allow=never",
+    "--no-optional-locks",
+    "--no-pager",
+    "--no-replace-objects",
+    "--literal-pathspecs",
+];
+
+/// PATH without entries that are empty, relative, or inside the repository, where anybody's `git` could lie.
+fn safe_path(path: &OsStr, root: &Path) -> OsString {
+    let inside = |dir: &Path| dir.canonicalize().is_ok_and(|real| real.starts_with(root));
+    let kept = std::env::split_paths(path).filter(|dir| dir.is_absolute() && !inside(dir));
+    std::env::join_paths(kept).unwrap_or_default()
+}
+
+/// Whether a path is one of vplan's own records (engine.md section 9).
+pub(super) fn is_record(path: &[u8]) -> bool {
+    path.strip_prefix(b".vplan").is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
+}
+
+fn split_nul(bytes: &[u8]) -> Vec<Vec<u8>> {
+    let bytes = bytes.strip_suffix(b"\0").unwrap_or(bytes);
+    if bytes.is_empty() { Vec::new() } else { bytes.split(|b| *b == 0).map(<[u8]>::to_vec).collect() }
+}
+
+/// Reads the output of `diff-index --raw -z --no-renames --no-abbrev`.
+fn parse_raw(bytes: &[u8]) -> Option<Vec<RawChange>> {
+    let mut fields = bytes.strip_suffix(b"\0").unwrap_or(bytes).split(|b| *b == 0);
+    let mut changes = Vec::new();
+    if bytes.is_empty() {
+        return Some(changes);
+    }
+    while let Some(head) = fields.next() {
+        let path = RepoPath::from_exact(fields.next()?)?;
+        let words: Vec<&[u8]> = head.strip_prefix(b":")?.split(|b| *b == b' ').collect();
+        let [old_mode, _, old_id, _, letter] = words.as_slice() else { return None };
+        let status = match letter.first()? {
+            b'A' => Status::Added,
+            b'D' => Status::Deleted,
+            b'T' => Status::TypeChanged,
+            b'M' | b'U' => Status::Modified,
+            _ => return None,
+        };
+        let mode = u32::from_str_radix(std::str::from_utf8(old_mode).ok()?, 8).ok()?;
+        let old = if mode == 0 { None } else { Some((mode, Oid::parse(old_id)?)) };
+        changes.push(RawChange { path, status, old });
+    }
+    Some(changes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn raw_records() {
+        let (a, b) = ("1".repeat(40), "2".repeat(40));
+        let text = format!(":100644 100755 {a} {b} M\0x\ny\0:000000 100644 {a} {b} A\0n\0");
+        let changes = parse_raw(text.as_bytes()).unwrap();
+        assert_eq!(changes.len(), 2);
+        assert_eq!(changes[0].path.as_bytes(), b"x\ny");
+        assert_eq!(changes[0].old, Oid::parse(a.as_bytes()).map(|id| (0o100_644, id)));
+        assert_eq!((changes[1].status, changes[1].old), (Status::Added, None));
+        for bad in ["x", ":1 2 3 4 M\0", ":100644 100644 1 2 M\0a\0", ":100644\0a\0"] {
+            assert_eq!(parse_raw(bad.as_bytes()), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_path_keeps_only_absolute_entries_outside() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        let inside = root.join("bin");
+        std::fs::create_dir(&inside).unwrap();
+        let path = format!(":.:bin:{}:/usr/bin", inside.display());
+        assert_eq!(safe_path(OsStr::new(&path), &root), "/usr/bin");
+    }
+}

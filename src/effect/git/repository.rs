@@ -1,0 +1,121 @@
+//! Where is the repository, and what is checked out? Read from its files, because each question to git costs a process.
+//!
+//! Whatever is out of the ordinary here is answered with "ask git" (`None`), never guessed.
+
+use super::object::Oid;
+use std::fs;
+use std::io::Read as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+/// A work tree and the directories of its repository.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// The work tree's root, absolute, without symlinks.
+    pub root: PathBuf,
+    /// The directory of HEAD and the index: `.git`, or where the file `.git` points to (linked work trees, submodules).
+    pub git_dir: PathBuf,
+    /// The directory of the references, which linked work trees share.
+    pub common_dir: PathBuf,
+}
+
+/// What walking up from a directory finds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// A work tree.
+    WorkTree(Layout),
+    /// A repository without one.
+    Bare(PathBuf),
+    /// Nothing.
+    Nothing,
+}
+
+/// Walks up from a directory (absolute, without symlinks) to the first work tree.
+#[must_use]
+pub fn discover(start: &Path) -> Found {
+    for dir in start.ancestors() {
+        if let Some(layout) = at(dir) {
+            return Found::WorkTree(layout);
+        }
+        if is_git_dir(dir) {
+            return Found::Bare(dir.to_owned());
+        }
+    }
+    Found::Nothing
+}
+
+/// The work tree whose root is this very directory.
+#[must_use]
+pub fn at(root: &Path) -> Option<Layout> {
+    let dot_git = root.join(".git");
+    let kind = fs::symlink_metadata(&dot_git).ok()?;
+    let git_dir = if kind.is_file() {
+        let text = small_file(&dot_git)?;
+        let target = text.strip_prefix(b"gitdir: ")?;
+        root.join(std::ffi::OsStr::from_bytes(target.trim_ascii_end()))
+    } else {
+        dot_git
+    };
+    is_git_dir(&git_dir).then(|| {
+        let common = small_file(&git_dir.join("commondir"));
+        let common_dir = match common {
+            Some(path) => git_dir.join(std::ffi::OsStr::from_bytes(path.trim_ascii_end())),
+            None => git_dir.clone(),
+        };
+        Layout { root: root.to_owned(), git_dir, common_dir }
+    })
+}
+
+/// The same test as git's own: HEAD, and objects and refs, which a linked work tree has elsewhere.
+fn is_git_dir(dir: &Path) -> bool {
+    dir.join("HEAD").symlink_metadata().is_ok()
+        && (dir.join("commondir").is_file() || (dir.join("objects").is_dir() && dir.join("refs").is_dir()))
+}
+
+/// A file of the repository that is small when it is what it should be.
+fn small_file(path: &Path) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let file = super::super::files::open_plain(path).ok()?;
+    file.take(64 * 1024).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
+
+impl Layout {
+    /// The commit that HEAD names, when files say so plainly. `None` (an unborn branch, another form of storage, anything
+    /// odd) means: ask git.
+    #[must_use]
+    pub fn head(&self) -> Option<Oid> {
+        let mut text = small_file(&self.git_dir.join("HEAD"))?;
+        for _ in 0..5 {
+            let line = text.strip_suffix(b"\n").unwrap_or(&text);
+            let Some(name) = line.strip_prefix(b"ref: ") else { return Oid::parse(line) };
+            let plain = |s: &[u8]| !matches!(s, b"" | b"." | b"..");
+            let shared = name.starts_with(b"refs/heads/") || name.starts_with(b"refs/remotes/");
+            if !shared || !name.split(|b| *b == b'/').all(plain) {
+                return None;
+            }
+            match small_file(&self.common_dir.join(std::ffi::OsStr::from_bytes(name))) {
+                Some(next) => text = next,
+                None => return self.packed(name),
+            }
+        }
+        None
+    }
+
+    fn packed(&self, name: &[u8]) -> Option<Oid> {
+        let path = self.common_dir.join("packed-refs");
+        let mut bytes = Vec::new();
+        let file = super::super::files::open_plain(&path).ok()?;
+        file.take(64 * 1024 * 1024).read_to_end(&mut bytes).ok()?;
+        bytes.split(|b| *b == b'\n').find_map(|line| {
+            let (id, rest) = line.split_at_checked(line.iter().position(|b| *b == b' ')?)?;
+            (rest.strip_prefix(b" ")? == name).then(|| Oid::parse(id))?
+        })
+    }
+
+    /// Whether the history is cut off.
+    #[must_use]
+    pub fn is_shallow(&self) -> bool {
+        fs::symlink_metadata(self.common_dir.join("shallow")).is_ok_and(|m| m.len() > 0)
+    }
+}

@@ -1,0 +1,325 @@
+//! How do vplan and a supervisor talk? Frames on a stream socket: a length, a tag, a body; descriptors ride along.
+
+use rustix::cmsg_space;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
+    recvmsg, sendmsg,
+};
+use std::collections::VecDeque;
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+
+/// What vplan tells a supervisor. The number says which start an order is about: one for a step that has ended by then
+/// must not hit the next.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    /// Start a step. Three descriptors come along: its directory, its standard output, its standard error.
+    Start(u64, Start),
+    /// SIGTERM to the whole tree.
+    Terminate(u64),
+    /// SIGKILL to the whole tree, until none is left.
+    Kill(u64),
+    /// Stop the whole tree. Answered by [`Answer::Frozen`].
+    Freeze(u64),
+    /// Let what [`Order::Freeze`] stopped go on.
+    Thaw(u64),
+}
+
+/// What to start.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Start {
+    /// The file to execute: absolute, or with a slash and relative to the directory.
+    pub program: Vec<u8>,
+    /// Its words, the name of the program first.
+    pub argv: Vec<Vec<u8>>,
+    /// Its environment, nothing else.
+    pub env: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+/// What a supervisor answers: one answer for each start, and one for each freeze.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Answer {
+    /// It could not be started: the system's error number.
+    Refused(i32),
+    /// It has ended and nothing of it is left.
+    Ended(End),
+    /// Its tree stands still.
+    Frozen,
+}
+
+/// How a step ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct End {
+    /// Its exit code, or the signal that ended it, negated.
+    pub status: i32,
+    /// Processes that were still there when it had ended by itself.
+    pub leaked: u32,
+    /// Processes that could not be ended: another user's, or stuck in the kernel.
+    pub survivors: u32,
+}
+
+impl Order {
+    fn encode(&self) -> Vec<u8> {
+        let (tag, number) = match self {
+            Order::Start(n, _) => (b's', n),
+            Order::Terminate(n) => (b't', n),
+            Order::Kill(n) => (b'k', n),
+            Order::Freeze(n) => (b'f', n),
+            Order::Thaw(n) => (b'c', n),
+        };
+        let mut out = vec![0; 4];
+        out.push(tag);
+        out.extend(number.to_le_bytes());
+        if let Order::Start(_, start) = self {
+            put(&mut out, &start.program);
+            put_count(&mut out, start.argv.len());
+            start.argv.iter().for_each(|word| put(&mut out, word));
+            put_count(&mut out, start.env.len());
+            for (name, value) in &start.env {
+                put(&mut out, name);
+                put(&mut out, value);
+            }
+        }
+        seal(out)
+    }
+
+    fn decode(frame: &[u8]) -> Option<Self> {
+        let mut rest = Rest(frame);
+        let tag = rest.take(1)?;
+        let number = u64::from_le_bytes(rest.take(8)?.try_into().ok()?);
+        Some(match tag {
+            b"s" => {
+                let program = rest.word()?;
+                let argv = (0..rest.count()?).map(|_| rest.word()).collect::<Option<_>>()?;
+                let env = (0..rest.count()?).map(|_| Some((rest.word()?, rest.word()?))).collect::<Option<_>>()?;
+                Order::Start(number, Start { program, argv, env })
+            }
+            b"t" => Order::Terminate(number),
+            b"k" => Order::Kill(number),
+            b"f" => Order::Freeze(number),
+            b"c" => Order::Thaw(number),
+            _ => return None,
+        })
+    }
+}
+
+impl Answer {
+    fn encode(self) -> Vec<u8> {
+        let mut out = vec![0; 4];
+        match self {
+            Answer::Refused(errno) => {
+                out.push(b'r');
+                out.extend(errno.to_le_bytes());
+            }
+            Answer::Ended(end) => {
+                out.push(b'e');
+                out.extend(end.status.to_le_bytes());
+                out.extend(end.leaked.to_le_bytes());
+                out.extend(end.survivors.to_le_bytes());
+            }
+            Answer::Frozen => out.push(b'f'),
+        }
+        seal(out)
+    }
+
+    fn decode(frame: &[u8]) -> Option<Self> {
+        let mut rest = Rest(frame);
+        Some(match rest.take(1)? {
+            b"r" => Answer::Refused(rest.number()?.cast_signed()),
+            b"e" => Answer::Ended(End {
+                status: rest.number()?.cast_signed(),
+                leaked: rest.number()?,
+                survivors: rest.number()?,
+            }),
+            b"f" => Answer::Frozen,
+            _ => return None,
+        })
+    }
+}
+
+fn put_count(out: &mut Vec<u8>, count: usize) {
+    out.extend(u32::try_from(count).unwrap_or(u32::MAX).to_le_bytes());
+}
+
+fn put(out: &mut Vec<u8>, word: &[u8]) {
+    put_count(out, word.len());
+    out.extend(word);
+}
+
+fn seal(mut out: Vec<u8>) -> Vec<u8> {
+    let length = u32::try_from(out.len() - 4).unwrap_or(u32::MAX).to_le_bytes();
+    out.iter_mut().zip(length).for_each(|(to, from)| *to = from);
+    out
+}
+
+struct Rest<'a>(&'a [u8]);
+
+impl<'a> Rest<'a> {
+    fn take(&mut self, length: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn number(&mut self) -> Option<u32> {
+        Some(u32::from_le_bytes(self.take(4)?.try_into().ok()?))
+    }
+
+    fn count(&mut self) -> Option<usize> {
+        usize::try_from(self.number()?).ok()
+    }
+
+    fn word(&mut self) -> Option<Vec<u8>> {
+        let length = self.count()?;
+        self.take(length).map(<[u8]>::to_vec)
+    }
+}
+
+/// Sends a whole frame; the descriptors ride on its first byte.
+fn send(socket: BorrowedFd<'_>, frame: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<()> {
+    let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(3))];
+    let mut left = frame;
+    let mut first = true;
+    while !left.is_empty() {
+        let mut ancillary = SendAncillaryBuffer::new(&mut space);
+        if first && !fds.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(fds)) {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        match sendmsg(socket, &[IoSlice::new(left)], &mut ancillary, SendFlags::NOSIGNAL) {
+            Ok(sent) => left = left.get(sent..).unwrap_or_default(),
+            Err(Errno::INTR) => continue,
+            Err(error) => return Err(error.into()),
+        }
+        first = false;
+    }
+    Ok(())
+}
+
+/// Sends an order.
+pub(super) fn send_order(socket: BorrowedFd<'_>, order: &Order, fds: &[BorrowedFd<'_>]) -> io::Result<()> {
+    send(socket, &order.encode(), fds)
+}
+
+/// Sends an answer.
+pub(super) fn send_answer(socket: BorrowedFd<'_>, answer: Answer) -> io::Result<()> {
+    send(socket, &answer.encode(), &[])
+}
+
+/// The receiving half: what has arrived of a stream, and the descriptors with it.
+#[derive(Debug)]
+pub(super) struct Inbox {
+    bytes: Vec<u8>,
+    fds: VecDeque<OwnedFd>,
+    chunk: Box<[u8]>,
+}
+
+impl Inbox {
+    pub(super) fn new(chunk: usize) -> Self {
+        Self { bytes: Vec::new(), fds: VecDeque::new(), chunk: vec![0; chunk].into_boxed_slice() }
+    }
+
+    /// Waits for some bytes. `false` when the other side is gone.
+    pub(super) fn fill(&mut self, socket: impl AsFd) -> io::Result<bool> {
+        let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(3))];
+        let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+        let got = loop {
+            let mut parts = [IoSliceMut::new(&mut self.chunk)];
+            match recvmsg(&socket, &mut parts, &mut ancillary, RecvFlags::CMSG_CLOEXEC) {
+                Ok(got) => break got.bytes,
+                Err(Errno::INTR) => {}
+                Err(Errno::CONNRESET) => return Ok(false),
+                Err(error) => return Err(error.into()),
+            }
+        };
+        for message in ancillary.drain() {
+            if let RecvAncillaryMessage::ScmRights(fds) = message {
+                self.fds.extend(fds);
+            }
+        }
+        self.bytes.extend(self.chunk.iter().take(got));
+        Ok(got > 0)
+    }
+
+    fn next<T>(&mut self, decode: impl Fn(&[u8]) -> Option<T>) -> io::Result<Option<T>> {
+        let mut rest = Rest(&self.bytes);
+        let Some(frame) = rest.word_ref() else { return Ok(None) };
+        let decoded = decode(frame).ok_or(io::ErrorKind::InvalidData)?;
+        let used = self.bytes.len() - rest.0.len();
+        self.bytes.drain(..used);
+        Ok(Some(decoded))
+    }
+
+    /// The next order that has arrived in full.
+    pub(super) fn next_order(&mut self) -> io::Result<Option<Order>> {
+        self.next(Order::decode)
+    }
+
+    /// The next answer that has arrived in full.
+    pub(super) fn next_answer(&mut self) -> io::Result<Option<Answer>> {
+        self.next(Answer::decode)
+    }
+
+    /// The next descriptor that has arrived.
+    pub(super) fn next_fd(&mut self) -> Option<OwnedFd> {
+        self.fds.pop_front()
+    }
+}
+
+impl<'a> Rest<'a> {
+    fn word_ref(&mut self) -> Option<&'a [u8]> {
+        let length = self.count()?;
+        self.take(length)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+
+    #[test]
+    fn orders_and_descriptors_arrive_whole_and_in_order() {
+        let (here, there) = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None).unwrap();
+        let start = Start {
+            program: b"/bin/true".to_vec(),
+            argv: vec![b"true".to_vec(), vec![], vec![b'x'; 300_000], b"\xff".to_vec()],
+            env: vec![(b"A".to_vec(), b"b=c".to_vec())],
+        };
+        let sent =
+            [Order::Start(7, start), Order::Terminate(7), Order::Kill(7), Order::Freeze(7), Order::Thaw(u64::MAX)];
+        let received = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let null = std::fs::File::open("/dev/null").unwrap();
+                for order in &sent {
+                    let fds = if matches!(order, Order::Start(..)) { vec![null.as_fd(); 3] } else { vec![] };
+                    send_order(here.as_fd(), order, &fds).unwrap();
+                }
+                rustix::net::shutdown(&here, rustix::net::Shutdown::Write).unwrap();
+            });
+            let mut inbox = Inbox::new(4096);
+            let mut received = Vec::new();
+            while inbox.fill(&there).unwrap() {
+                while let Some(order) = inbox.next_order().unwrap() {
+                    if matches!(order, Order::Start(..)) {
+                        assert_eq!(std::iter::from_fn(|| inbox.next_fd()).count(), 3);
+                    }
+                    received.push(order);
+                }
+            }
+            received
+        });
+        assert_eq!(received, sent);
+    }
+
+    #[test]
+    fn answers_read_back() {
+        let end = End { status: -9, leaked: 3, survivors: u32::MAX };
+        for answer in [Answer::Refused(-1), Answer::Ended(end), Answer::Frozen] {
+            assert_eq!(Answer::decode(&answer.encode()[4..]), Some(answer));
+        }
+        assert_eq!(Answer::decode(b""), None);
+        assert_eq!(Order::decode(b"s\0\0\0\0\0\0\0\0\xff\xff\xff\xff"), None);
+    }
+}

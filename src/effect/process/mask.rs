@@ -1,0 +1,164 @@
+//! How are granted secrets kept out of what is printed and stored?
+//!
+//! A help, not a boundary: a step that wants to show a secret can spell it backwards.
+
+/// Values shorter than this are no secrets: masking them would maim ordinary text.
+const LEAST: usize = 8;
+/// What stands for masked bytes.
+const MARK: &[u8] = b"***";
+
+/// The values to be masked.
+#[derive(Clone, Debug, Default)]
+pub struct Secrets(Vec<Vec<u8>>);
+
+impl Secrets {
+    /// Takes the values; those of less than 8 bytes are left out.
+    #[must_use]
+    pub fn new(values: impl IntoIterator<Item = Vec<u8>>) -> Self {
+        let mut values: Vec<_> = values.into_iter().filter(|v| v.len() >= LEAST).collect();
+        values.sort();
+        values.dedup();
+        Self(values)
+    }
+
+    /// Whether there is nothing to mask.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Masks a whole text.
+    #[must_use]
+    pub fn mask(&self, text: &[u8]) -> Vec<u8> {
+        let mut masker = Masker::new(self);
+        let mut out = Vec::with_capacity(text.len());
+        masker.push(text, &mut out);
+        masker.finish(&mut out);
+        out
+    }
+
+    /// Masks a line for people.
+    #[must_use]
+    pub fn mask_text(&self, text: &str) -> String {
+        if self.is_empty() {
+            return text.to_owned();
+        }
+        String::from_utf8_lossy(&self.mask(text.as_bytes())).into_owned()
+    }
+}
+
+/// Masks a stream that arrives in pieces; where the pieces end makes no difference.
+///
+/// Each byte that lies in some occurrence of some secret is masked, and a run of masked bytes becomes one mark.
+pub(super) struct Masker<'a> {
+    secrets: &'a Secrets,
+    starts: [bool; 256],
+    held: Vec<u8>,
+    /// How many bytes of `held` lie in an occurrence that began before it.
+    covered: usize,
+    masking: bool,
+}
+
+impl<'a> Masker<'a> {
+    pub(super) fn new(secrets: &'a Secrets) -> Self {
+        let mut starts = [false; 256];
+        for secret in &secrets.0 {
+            if let Some(start) = secret.first().and_then(|b| starts.get_mut(usize::from(*b))) {
+                *start = true;
+            }
+        }
+        Self { secrets, starts, held: Vec::new(), covered: 0, masking: false }
+    }
+
+    /// Adds a piece; puts what is certain into `out`. What could be the beginning of a secret is held back.
+    pub(super) fn push(&mut self, piece: &[u8], out: &mut Vec<u8>) {
+        let mut text = std::mem::take(&mut self.held);
+        text.extend_from_slice(piece);
+        let done = self.scan(&text, out, true);
+        text.drain(..done);
+        self.held = text;
+    }
+
+    /// The stream has ended: what was held back was no secret.
+    pub(super) fn finish(&mut self, out: &mut Vec<u8>) {
+        let text = std::mem::take(&mut self.held);
+        self.scan(&text, out, false);
+    }
+
+    fn scan(&mut self, text: &[u8], out: &mut Vec<u8>, more: bool) -> usize {
+        for (at, byte) in text.iter().enumerate() {
+            if self.starts.get(usize::from(*byte)).copied().unwrap_or(false) {
+                let rest = text.get(at..).unwrap_or_default();
+                for secret in &self.secrets.0 {
+                    if rest.starts_with(secret) {
+                        self.covered = self.covered.max(secret.len());
+                    } else if more && secret.starts_with(rest) {
+                        return at;
+                    }
+                }
+            }
+            if self.covered == 0 {
+                out.push(*byte);
+                self.masking = false;
+            } else {
+                if !self.masking {
+                    out.extend_from_slice(MARK);
+                }
+                self.masking = true;
+                self.covered -= 1;
+            }
+        }
+        text.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn masked() {
+        let secrets = Secrets::new(["hunter2hunter2", "short", "2hunter2-more"].map(|s| s.as_bytes().to_vec()));
+        for (text, want) in [
+            ("", ""),
+            ("short stays", "short stays"),
+            ("a hunter2hunter2 b", "a *** b"),
+            ("hunter2hunter2-more", "***"),
+            ("hunter2hunter2hunter2", "***"),
+            ("hunter2hunter", "hunter2hunter"),
+            ("hunter2hunter2hunter2hunter2.", "***."),
+        ] {
+            assert_eq!(secrets.mask_text(text), want, "{text}");
+        }
+        assert!(Secrets::new([b"1234567".to_vec()]).is_empty());
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(512) })]
+        #[test]
+        fn where_pieces_end_makes_no_difference(
+            secrets in prop::collection::vec("[ab]{8,12}", 1..4),
+            text in "[abc]{0,200}",
+            cuts in prop::collection::vec(1_usize..20, 0..40),
+        ) {
+            let secrets = Secrets::new(secrets.into_iter().map(String::into_bytes));
+            let whole = secrets.mask(text.as_bytes());
+            let (mut masker, mut out, mut rest) = (Masker::new(&secrets), Vec::new(), text.as_bytes());
+            for cut in cuts {
+                let (piece, left) = rest.split_at(cut.min(rest.len()));
+                masker.push(piece, &mut out);
+                rest = left;
+            }
+            masker.push(rest, &mut out);
+            masker.finish(&mut out);
+            prop_assert_eq!(&out, &whole);
+            for secret in &secrets.0 {
+                prop_assert!(!out.windows(secret.len()).any(|w| w == secret.as_slice()));
+            }
+            // What no secret covers is still there.
+            prop_assert_eq!(out.iter().filter(|b| **b == b'c').count(), text.bytes().filter(|b| *b == b'c').count());
+            prop_assert_eq!(secrets.mask(&whole), whole);
+        }
+    }
+}

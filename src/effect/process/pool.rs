@@ -1,0 +1,246 @@
+//! Who are the supervisors, and what becomes of a step whose supervisor is gone?
+
+use super::frame::{Answer, Inbox, Order, send_order};
+use super::supervise::ARGUMENT;
+use super::sys;
+use super::tree::{self, Do};
+use rustix::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process};
+use std::collections::BTreeSet;
+use std::io;
+use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// The supervisors of this process: one for each step that runs, kept for the next one.
+#[derive(Debug)]
+pub struct Pool {
+    executable: PathBuf,
+    idle: Mutex<Vec<Supervisor>>,
+    /// All that live. Locked while one is started, so that none is taken for an orphan.
+    known: Mutex<BTreeSet<i32>>,
+}
+
+/// A supervisor from vplan's side.
+#[derive(Debug)]
+pub(super) struct Supervisor {
+    child: Child,
+    pub(super) pid: Pid,
+    pub(super) socket: Arc<OwnedFd>,
+    pub(super) inbox: Inbox,
+    /// The number of the last start.
+    pub(super) number: u64,
+}
+
+impl Pool {
+    /// A pool without supervisors. `executable` is vplan's own; `None` finds it by `/proc/self/exe`.
+    ///
+    /// Makes this process inherit orphans too, so that a step that kills its supervisor does not get away; keeps other
+    /// processes of the same user out of its memory and environment (not root's); and makes it survive `ulimit -f`.
+    #[must_use]
+    pub fn new(executable: Option<PathBuf>) -> Self {
+        let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+        let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
+        sys::ignore_file_size_signal();
+        Self {
+            executable: executable.unwrap_or_else(|| PathBuf::from("/proc/self/exe")),
+            idle: Mutex::default(),
+            known: Mutex::default(),
+        }
+    }
+
+    /// Starts supervisors now, so that the first steps need not wait for them.
+    ///
+    /// # Errors
+    /// What keeps the system from starting a process.
+    pub fn prepare(&self, count: usize) -> io::Result<()> {
+        while lock(&self.idle).len() < count {
+            let supervisor = self.start()?;
+            lock(&self.idle).push(supervisor);
+        }
+        Ok(())
+    }
+
+    /// Takes an idle supervisor or starts one.
+    pub(super) fn take(&self) -> io::Result<Supervisor> {
+        let idle = lock(&self.idle).pop();
+        idle.map_or_else(|| self.start(), Ok)
+    }
+
+    /// Gives a supervisor back whose step has ended.
+    pub(super) fn give(&self, supervisor: Supervisor) {
+        lock(&self.idle).push(supervisor);
+    }
+
+    fn start(&self) -> io::Result<Supervisor> {
+        let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+        let mut command = Command::new(&self.executable);
+        // Its environment is empty: a step can read that of its parent.
+        command.arg0("vplan-supervisor").arg(ARGUMENT).env_clear();
+        command.stdin(theirs).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut known = lock(&self.known);
+        let child = sys::with_closed_mask(|| command.spawn())?;
+        let pid = Pid::from_raw(child.id().cast_signed()).ok_or(io::ErrorKind::Other)?;
+        known.insert(pid.as_raw_pid());
+        Ok(Supervisor { child, pid, socket: Arc::new(ours), inbox: Inbox::new(64), number: 0 })
+    }
+
+    /// Parts from a supervisor that failed: ends it, and everything that it has left to this process. Gives the number of
+    /// processes that had to be ended.
+    pub(super) fn bury(&self, mut supervisor: Supervisor) -> u32 {
+        let _ = kill_process(supervisor.pid, Signal::KILL);
+        // The system hands its children over before it lets its end be seen.
+        let _ = supervisor.child.wait();
+        let mut known = lock(&self.known);
+        known.remove(&supervisor.pid.as_raw_pid());
+        sweep_orphans(&known)
+    }
+
+    /// Parts from a supervisor that could not end its step's processes; it may go on trying.
+    pub(super) fn dismiss(&self, supervisor: Supervisor) {
+        let Supervisor { socket, mut child, pid, .. } = supervisor;
+        drop(socket);
+        let _ = child.try_wait();
+        lock(&self.known).remove(&pid.as_raw_pid());
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        let idle = std::mem::take(&mut *lock(&self.idle));
+        // All sockets first, so that all of them end side by side.
+        let children: Vec<Child> = idle.into_iter().map(|s| s.child).collect();
+        for mut child in children {
+            let _ = child.wait();
+        }
+    }
+}
+
+impl Supervisor {
+    /// Waits for the next answer. `None` when the supervisor is gone.
+    pub(super) fn receive(&mut self) -> io::Result<Option<Answer>> {
+        if !self.inbox.fill(&*self.socket)? {
+            return Ok(None);
+        }
+        self.inbox.next_answer()
+    }
+}
+
+/// The way to a step that runs, from another thread: orders that come too early wait, those that come too late are void.
+#[derive(Debug, Default)]
+pub struct Handle(Mutex<Wishes>);
+
+#[derive(Debug, Default)]
+struct Wishes {
+    attached: Option<(Arc<OwnedFd>, Pid, u64)>,
+    terminate: bool,
+    kill: bool,
+    timed_out: bool,
+}
+
+impl Handle {
+    /// Asks the step's whole tree to end.
+    pub fn terminate(&self, timed_out: bool) {
+        let mut wishes = lock(&self.0);
+        wishes.terminate = true;
+        wishes.timed_out |= timed_out;
+        wishes.pass(Order::Terminate);
+    }
+
+    /// Ends the step's whole tree.
+    pub fn kill(&self, timed_out: bool) {
+        let mut wishes = lock(&self.0);
+        wishes.kill = true;
+        wishes.timed_out |= timed_out;
+        wishes.pass(Order::Kill);
+    }
+
+    /// Stops the step's whole tree. Whether somebody will say that it stands still.
+    pub fn freeze(&self) -> bool {
+        lock(&self.0).pass(Order::Freeze)
+    }
+
+    /// Lets the step's tree go on.
+    pub fn thaw(&self) {
+        lock(&self.0).pass(Order::Thaw);
+    }
+
+    /// Ends a supervisor that does not obey (a step may have stopped it); what it leaves is then swept by vplan itself.
+    pub fn abandon(&self) {
+        if let Some((_, pid, _)) = &lock(&self.0).attached {
+            // It has not been waited for while it is attached, so the number is its own.
+            let _ = kill_process(*pid, Signal::KILL);
+        }
+    }
+
+    /// Sends the start, and after it what was wished for meanwhile.
+    pub(super) fn attach(&self, supervisor: &Supervisor, order: &Order, fds: &[BorrowedFd<'_>]) -> io::Result<()> {
+        let mut wishes = lock(&self.0);
+        send_order(supervisor.socket.as_fd(), order, fds)?;
+        wishes.attached = Some((Arc::clone(&supervisor.socket), supervisor.pid, supervisor.number));
+        if wishes.terminate {
+            wishes.pass(Order::Terminate);
+        }
+        if wishes.kill {
+            wishes.pass(Order::Kill);
+        }
+        Ok(())
+    }
+
+    /// The step has ended. Whether its time was up.
+    pub(super) fn detach(&self) -> bool {
+        let mut wishes = lock(&self.0);
+        wishes.attached = None;
+        wishes.timed_out
+    }
+}
+
+impl Wishes {
+    fn pass(&mut self, order: impl Fn(u64) -> Order) -> bool {
+        let Some((socket, pid, number)) = &self.attached else { return false };
+        // A supervisor that was stopped would not hear.
+        let _ = kill_process(*pid, Signal::CONT);
+        // If it is gone, the thread that waits for it finds out.
+        send_order(socket.as_fd(), &order(*number), &[]).is_ok()
+    }
+}
+
+/// Ends everything that this process has inherited, until none is left; gives up after ten seconds without an end.
+///
+/// An orphan is a child in another session than this process's: what a process starts itself is in its own session, and
+/// nobody can join one. So no git that another thread runs is hit.
+fn sweep_orphans(supervisors: &BTreeSet<i32>) -> u32 {
+    let mut killed = BTreeSet::new();
+    let mut progress = Instant::now();
+    let session = rustix::process::getsid(None).ok();
+    let mut pause = Duration::from_millis(1);
+    loop {
+        let mut orphans = tree::own_children();
+        orphans.retain(|pid| {
+            !supervisors.contains(&pid.as_raw_pid()) && rustix::process::getsid(Some(*pid)).ok() != session
+        });
+        if orphans.is_empty() || progress.elapsed() > Duration::from_secs(10) {
+            return u32::try_from(killed.len()).unwrap_or(u32::MAX);
+        }
+        let new = tree::walk(&orphans, Do::Kill, |_| true, &mut killed);
+        let mut ended = false;
+        for pid in orphans {
+            ended |= matches!(rustix::process::waitpid(Some(pid), WaitOptions::NOHANG), Ok(Some(_)));
+        }
+        if new > 0 || ended {
+            progress = Instant::now();
+            pause = Duration::from_millis(1);
+        } else {
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(Duration::from_millis(50));
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Nothing that holds one of these locks can leave its data half changed.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

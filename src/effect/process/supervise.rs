@@ -1,0 +1,267 @@
+//! What does a supervisor do? It starts one step at a time and makes sure that nothing of it is left.
+//!
+//! A supervisor is vplan's own program, executed once for each slot, before there is anything to run. It is small, has one
+//! thread, no environment (so that `/proc/PPID/environ` tells a step nothing), no terminal, and no descriptor but its socket.
+//! Linux makes it the parent of every orphan below it (a child subreaper); whatever a step forks, detaches or moves to
+//! another group or session stays below it. When vplan dies, however it dies, the socket closes, and that is an order to
+//! end everything.
+
+use super::frame::{Answer, End, Inbox, Order, Start, send_answer};
+use super::sys;
+use super::tree::{self, Do, Seen};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::{AsFd as _, OwnedFd};
+use rustix::fs::Mode;
+use rustix::io::Errno;
+use rustix::process::{Pid, WaitOptions};
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+/// The first argument that makes vplan a supervisor. No user types it.
+pub const ARGUMENT: &str = "__supervise";
+
+/// What is still there when a step has ended may be on its way out: a pipeline's last process, a shell's child. It gets
+/// this long before it counts as left behind.
+const COURTESY: Duration = Duration::from_millis(50);
+/// How long a sweep may see nobody end before it gives up: another user's processes, a process stuck in the kernel.
+const STUCK: Duration = Duration::from_secs(10);
+/// `__WALL` (wait(2)): also children that were not made by a plain fork.
+const ALL_KINDS: u32 = 0x4000_0000;
+
+/// Runs as a supervisor if the arguments say so. Must be called before anything else, with one thread, no descriptor open
+/// but the standard ones and standard input a socket to vplan.
+#[must_use]
+pub fn supervise_if_asked() -> Option<ExitCode> {
+    let mut arguments = std::env::args_os().skip(1);
+    if arguments.next().is_none_or(|first| first != ARGUMENT) || arguments.next().is_some() {
+        return None;
+    }
+    // There is nobody to tell; vplan sees the socket close.
+    Some(if Supervisor::new().and_then(Supervisor::serve).is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+struct Supervisor {
+    socket: OwnedFd,
+    children: OwnedFd,
+    inbox: Inbox,
+    /// vplan is gone.
+    orphaned: bool,
+}
+
+/// What is known of the step that runs.
+struct Running {
+    number: u64,
+    leader: Pid,
+    /// How its leader ended, and when.
+    ended: Option<(i32, Instant)>,
+    /// It was asked to end; what remains of it has until the kill.
+    terminated: bool,
+    killed: bool,
+    frozen: BTreeSet<Seen>,
+    swept: BTreeSet<Seen>,
+    leaked: u32,
+    /// When somebody last ended.
+    progress: Instant,
+}
+
+impl Supervisor {
+    fn new() -> io::Result<Self> {
+        let socket = sys::take_stdin()?;
+        sys::close_others(&[socket.as_fd()]);
+        // A process that leads its group already cannot lead a session; one that vplan starts does not.
+        rustix::process::setsid()?;
+        rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+        rustix::process::umask(Mode::WGRP | Mode::WOTH);
+        sys::reset_signals();
+        let _ = rustix::process::chdir("/");
+        let children = sys::child_signals()?;
+        Ok(Self { socket, children, inbox: Inbox::new(16 * 1024), orphaned: false })
+    }
+
+    fn serve(mut self) -> io::Result<()> {
+        while !self.orphaned {
+            while let Some(order) = self.inbox.next_order()? {
+                match order {
+                    Order::Start(number, start) => {
+                        let answer = self.run(number, start)?;
+                        if !self.orphaned {
+                            send_answer(self.socket.as_fd(), answer)?;
+                        }
+                    }
+                    Order::Freeze(_) => send_answer(self.socket.as_fd(), Answer::Frozen)?,
+                    // About a step that has ended.
+                    Order::Terminate(_) | Order::Kill(_) | Order::Thaw(_) => {}
+                }
+            }
+            self.orphaned = self.orphaned || !self.inbox.fill(&self.socket)?;
+        }
+        Ok(())
+    }
+
+    fn run(&mut self, number: u64, start: Start) -> io::Result<Answer> {
+        let (Some(dir), Some(stdout), Some(stderr)) =
+            (self.inbox.next_fd(), self.inbox.next_fd(), self.inbox.next_fd())
+        else {
+            return Err(io::ErrorKind::InvalidData.into());
+        };
+        let leader = match spawn(&start, dir, stdout, stderr) {
+            Ok(leader) => leader,
+            Err(error) => return Ok(Answer::Refused(error.raw_os_error().unwrap_or(Errno::INVAL.raw_os_error()))),
+        };
+        let mut running = Running {
+            number,
+            leader,
+            ended: None,
+            terminated: false,
+            killed: false,
+            frozen: BTreeSet::new(),
+            swept: BTreeSet::new(),
+            leaked: 0,
+            progress: Instant::now(),
+        };
+        let survivors = self.attend(&mut running)?;
+        let _ = rustix::process::chdir("/");
+        let status = running.ended.map_or(-9, |(status, _)| status);
+        Ok(Answer::Ended(End { status, leaked: running.leaked, survivors }))
+    }
+
+    /// Waits until nothing is left of a step, and obeys orders about it. Gives how many could not be ended.
+    fn attend(&mut self, running: &mut Running) -> io::Result<u32> {
+        let mut pause = Duration::ZERO;
+        loop {
+            if !reap(running)? {
+                return Ok(0);
+            }
+            let timeout = if self.must_sweep(running) {
+                let own = running.ended.is_some() && !running.terminated && !running.killed && !self.orphaned;
+                let new = tree::walk(&tree::own_children(), Do::Kill, |_| true, &mut running.swept);
+                if own {
+                    running.leaked = running.leaked.saturating_add(u32::try_from(new).unwrap_or(u32::MAX));
+                }
+                // A chain of processes that fork and exit is caught by looking again at once; others need time to die.
+                pause = if new > 0 { Duration::ZERO } else { (pause * 2).clamp(MILLISECOND, 50 * MILLISECOND) };
+                if running.progress.elapsed() > STUCK {
+                    return Ok(u32::try_from(tree::own_children().len()).unwrap_or(u32::MAX));
+                }
+                Some(pause)
+            } else {
+                let ended = running.ended.filter(|_| !running.terminated && running.frozen.is_empty());
+                ended.map(|(_, at)| COURTESY.saturating_sub(at.elapsed()).max(MILLISECOND))
+            };
+            self.wait(running, timeout)?;
+        }
+    }
+
+    fn must_sweep(&self, running: &Running) -> bool {
+        let left_behind = running.ended.is_some_and(|(_, at)| at.elapsed() >= COURTESY)
+            && !running.terminated
+            && running.frozen.is_empty();
+        self.orphaned || running.killed || left_behind
+    }
+
+    /// Waits for a child's end or an order, whichever comes first, and obeys.
+    fn wait(&mut self, running: &mut Running, timeout: Option<Duration>) -> io::Result<()> {
+        let timeout = timeout.and_then(|t| Timespec::try_from(t).ok());
+        let mut fds = [PollFd::new(&self.children, PollFlags::IN), PollFd::new(&self.socket, PollFlags::IN)];
+        // An orphan's socket is readable for ever.
+        let watched = if self.orphaned { fds.get_mut(..1) } else { fds.get_mut(..) };
+        match poll(watched.unwrap_or_default(), timeout.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let [child, order] = fds.map(|f| !f.revents().is_empty());
+        if child {
+            let mut ignored = [0_u8; 1024];
+            let _ = rustix::io::read(&self.children, &mut ignored);
+        }
+        if order && !self.orphaned {
+            self.orphaned = !self.inbox.fill(&self.socket)?;
+            while let Some(order) = self.inbox.next_order()? {
+                self.obey(running, &order)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn obey(&self, running: &mut Running, order: &Order) -> io::Result<()> {
+        let number = running.number;
+        match order {
+            Order::Terminate(n) if *n == number => {
+                running.terminated = true;
+                running.frozen.clear();
+                tree::walk(&tree::own_children(), Do::Terminate, |_| true, &mut BTreeSet::new());
+            }
+            Order::Kill(n) if *n == number => {
+                if !running.killed {
+                    running.progress = Instant::now();
+                }
+                running.killed = true;
+            }
+            Order::Freeze(n) => {
+                // Whoever is stopped cannot fork; a walk that finds nobody new has stopped them all.
+                if *n == number {
+                    for _ in 0..1_000 {
+                        if tree::walk(&tree::own_children(), Do::Freeze, |_| true, &mut running.frozen) == 0 {
+                            break;
+                        }
+                    }
+                }
+                send_answer(self.socket.as_fd(), Answer::Frozen)?;
+            }
+            Order::Thaw(n) if *n == number => {
+                let frozen = std::mem::take(&mut running.frozen);
+                tree::walk(&tree::own_children(), Do::Thaw, |seen| frozen.contains(seen), &mut BTreeSet::new());
+                running.progress = Instant::now();
+            }
+            // About a step that has ended. A second start cannot be: vplan waits for the answer to the first.
+            Order::Start(..) | Order::Terminate(_) | Order::Kill(_) | Order::Thaw(_) => {}
+        }
+        Ok(())
+    }
+}
+
+const MILLISECOND: Duration = Duration::from_millis(1);
+
+/// Takes the status of everyone who has ended. `false` when there is nobody left at all.
+fn reap(running: &mut Running) -> io::Result<bool> {
+    loop {
+        match rustix::process::wait(WaitOptions::NOHANG | WaitOptions::from_bits_retain(ALL_KINDS)) {
+            Ok(None) => return Ok(true),
+            Ok(Some((pid, status))) => {
+                running.progress = Instant::now();
+                if pid == running.leader && running.ended.is_none() {
+                    let status = status.exit_status().or_else(|| status.terminating_signal().map(|s| -s));
+                    running.ended = status.map(|s| (s, Instant::now()));
+                }
+            }
+            Err(Errno::CHILD) => return Ok(false),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// Starts the step in a process group of its own, in the supervisor's session, which has no terminal; a step that does not
+/// lead the session cannot get one by opening it either.
+fn spawn(start: &Start, dir: OwnedFd, stdout: OwnedFd, stderr: OwnedFd) -> io::Result<Pid> {
+    rustix::process::fchdir(&dir)?;
+    drop(dir);
+    let (name, words) = start.argv.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+    let mut command = Command::new(OsStr::from_bytes(&start.program));
+    command
+        .arg0(OsStr::from_bytes(name))
+        .args(words.iter().map(|w| OsStr::from_bytes(w)))
+        .env_clear()
+        .envs(start.env.iter().map(|(n, v)| (OsStr::from_bytes(n), OsStr::from_bytes(v))))
+        .stdin(Stdio::null())
+        .stdout(stdout)
+        .stderr(stderr)
+        .process_group(0);
+    let child = sys::with_open_mask(|| command.spawn())?;
+    Pid::from_raw(child.id().cast_signed()).ok_or_else(|| io::ErrorKind::Other.into())
+}

@@ -1,0 +1,136 @@
+//! Which few calls of the system have no safe form? All of vplan's `unsafe` code is in this file.
+#![expect(unsafe_code, reason = "signal dispositions, masks and foreign descriptors have no safe interface")]
+
+use rustix::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
+use std::ffi::c_int;
+use std::io;
+
+/// A set of signals as the C library lays it out: 1024 bits, on glibc and musl.
+#[repr(C)]
+struct SignalSet([u64; 16]);
+
+const BLOCK: c_int = 0;
+const UNBLOCK: c_int = 1;
+const SET: c_int = 2;
+const DEFAULT: usize = 0;
+const IGNORE: usize = 1;
+const CHILD: c_int = 17;
+const FILE_SIZE: c_int = 25;
+const CLOSE_ON_EXEC_NONBLOCK: c_int = 0o2_004_000;
+
+// The numbers above are those of Linux on x86, ARM, RISC-V, POWER and s390; MIPS, SPARC and Alpha have others.
+#[cfg(not(all(
+    target_os = "linux",
+    any(
+        target_arch = "x86_64",
+        target_arch = "x86",
+        target_arch = "aarch64",
+        target_arch = "arm",
+        target_arch = "riscv64",
+        target_arch = "powerpc64",
+        target_arch = "s390x",
+        target_arch = "loongarch64"
+    )
+)))]
+compile_error!("the supervisor knows the signal numbers of Linux on common processors only");
+
+unsafe extern "C" {
+    fn signal(number: c_int, handler: usize) -> usize;
+    fn sigprocmask(how: c_int, set: *const SignalSet, old: *mut SignalSet) -> c_int;
+    fn signalfd(fd: c_int, mask: *const SignalSet, flags: c_int) -> c_int;
+}
+
+fn only(number: c_int) -> SignalSet {
+    let mut set = SignalSet([0; 16]);
+    if let Some(word) = set.0.first_mut() {
+        *word = 1 << (number - 1);
+    }
+    set
+}
+
+fn mask(how: c_int, set: &SignalSet) {
+    // SAFETY: `set` is a valid set, laid out as the C library expects, and the old one is not asked for. The call changes
+    // nothing but this thread's mask.
+    let _ = unsafe { sigprocmask(how, set, std::ptr::null_mut()) };
+}
+
+extern "C" fn nothing(_: c_int) {}
+
+/// Signals that a step could send to its supervisor. They are caught rather than ignored, because what is caught becomes
+/// the default again when a step is executed, and what is ignored stays ignored.
+const SHRUGGED_OFF: [c_int; 14] = [1, 2, 3, 10, 12, 13, 14, 15, 20, 21, 22, 24, 25, 29];
+
+/// Undoes whatever was inherited: every signal has its default disposition, but that the ones by which a supervisor could
+/// be ended in passing do nothing; no signal is blocked but SIGCHLD, which [`child_signals`] reads.
+pub(super) fn reset_signals() {
+    for number in 1..=64 {
+        let handler = if SHRUGGED_OFF.contains(&number) { nothing as *const () as usize } else { DEFAULT };
+        // SAFETY: the handler is the default or a function that does nothing, which is safe at any moment. SIGKILL, SIGSTOP
+        // and the C library's own signals are refused by the call, which is fine.
+        let _ = unsafe { signal(number, handler) };
+    }
+    mask(SET, &only(CHILD));
+}
+
+/// Makes writes beyond `ulimit -f` fail with EFBIG instead of ending the process. Steps get the default again.
+pub(super) fn ignore_file_size_signal() {
+    // SAFETY: ignoring a signal installs no code.
+    let _ = unsafe { signal(FILE_SIZE, IGNORE) };
+}
+
+/// A descriptor that is readable when a child has ended or stopped. SIGCHLD must be blocked.
+pub(super) fn child_signals() -> io::Result<OwnedFd> {
+    // SAFETY: the set is valid; -1 asks for a new descriptor.
+    let fd = unsafe { signalfd(-1, &only(CHILD), CLOSE_ON_EXEC_NONBLOCK) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the descriptor is new and nobody else's.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Runs `start` with an empty signal mask, which is what the process that it starts inherits. A SIGCHLD that arrives
+/// meanwhile is lost: look for ended children afterwards.
+pub(super) fn with_open_mask<T>(start: impl FnOnce() -> T) -> T {
+    mask(UNBLOCK, &only(CHILD));
+    let made = start();
+    mask(BLOCK, &only(CHILD));
+    made
+}
+
+/// Runs `start` with every signal blocked in this thread, which is what the process that it starts inherits: a Ctrl-C that
+/// comes before that process has left the terminal's group cannot end it.
+pub(super) fn with_closed_mask<T>(start: impl FnOnce() -> T) -> T {
+    let mut old = SignalSet([0; 16]);
+    // SAFETY: both sets are valid and laid out as the C library expects; the call changes nothing but this thread's mask.
+    let _ = unsafe { sigprocmask(BLOCK, &SignalSet([u64::MAX; 16]), &raw mut old) };
+    let made = start();
+    mask(SET, &old);
+    made
+}
+
+/// Keeps every descriptor from 3 on, but those listed, from being seen by a step, and closes it.
+pub(super) fn close_others(keep: &[BorrowedFd<'_>]) {
+    let Ok(listing) = std::fs::read_dir("/proc/self/fd") else { return };
+    // The listing's own descriptor is among the names; it is closed when the listing ends.
+    let numbers: Vec<i32> = listing.filter_map(|e| e.ok()?.file_name().to_str()?.parse().ok()).collect();
+    for number in numbers {
+        if number > 2 && keep.iter().all(|k| k.as_raw_fd() != number) {
+            // SAFETY: called once, first thing in a new process, when nothing but `keep` owns a descriptor. The number may be
+            // no longer open (the listing's own), which is asked first.
+            unsafe {
+                if rustix::io::fcntl_getfd(BorrowedFd::borrow_raw(number)).is_ok() {
+                    rustix::io::close(number);
+                }
+            }
+        }
+    }
+}
+
+/// Takes over standard input, which the caller must not use any more.
+pub(super) fn take_stdin() -> io::Result<OwnedFd> {
+    let own = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
+    let null = std::fs::File::open("/dev/null")?;
+    rustix::stdio::dup2_stdin(&null)?;
+    Ok(own)
+}

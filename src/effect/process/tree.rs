@@ -1,0 +1,156 @@
+//! Which processes descend from this one, and how are they reached without hitting a stranger?
+
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
+use std::collections::BTreeSet;
+
+/// A process that was seen below this one. Number and start time together name a process, because numbers are used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Seen {
+    pub pid: i32,
+    /// In clock ticks since boot.
+    started: u64,
+}
+
+/// What `/proc/PID/stat` says.
+struct Stat {
+    state: u8,
+    parent: i32,
+    started: u64,
+}
+
+fn stat(pid: Pid) -> Option<Stat> {
+    let text = std::fs::read(format!("/proc/{pid}/stat", pid = pid.as_raw_pid())).ok()?;
+    parse_stat(&text)
+}
+
+/// Reads proc(5), `/proc/PID/stat`: the second field is a name in parentheses and may hold anything.
+fn parse_stat(text: &[u8]) -> Option<Stat> {
+    let end = text.iter().rposition(|b| *b == b')')?;
+    let rest = std::str::from_utf8(text.get(end + 1..)?).ok()?;
+    let mut fields = rest.split_ascii_whitespace();
+    let state = *fields.next()?.as_bytes().first()?;
+    let parent = fields.next()?.parse().ok()?;
+    let started = fields.nth(17)?.parse().ok()?;
+    Some(Stat { state, parent, started })
+}
+
+/// The children of a process, of all its threads.
+fn children(pid: Pid) -> Vec<Pid> {
+    let Ok(threads) = std::fs::read_dir(format!("/proc/{}/task", pid.as_raw_pid())) else { return Vec::new() };
+    let mut found = Vec::new();
+    for thread in threads.flatten() {
+        match std::fs::read(thread.path().join("children")) {
+            Ok(text) => found.extend(
+                text.split(|b| *b == b' ').filter_map(|n| Pid::from_raw(std::str::from_utf8(n).ok()?.parse().ok()?)),
+            ),
+            // A thread that is gone has no children; a kernel without these files (CONFIG_PROC_CHILDREN) has another way.
+            Err(_) if thread.path().exists() => return children_by_scan(pid),
+            Err(_) => {}
+        }
+    }
+    found
+}
+
+fn children_by_scan(pid: Pid) -> Vec<Pid> {
+    let Ok(all) = std::fs::read_dir("/proc") else { return Vec::new() };
+    all.flatten()
+        .filter_map(|e| Pid::from_raw(e.file_name().to_str()?.parse().ok()?))
+        .filter(|child| stat(*child).is_some_and(|s| s.parent == pid.as_raw_pid()))
+        .collect()
+}
+
+/// What is done to each process of a tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Do {
+    /// SIGTERM, then SIGCONT, because a stopped process cannot end.
+    Terminate,
+    /// SIGKILL.
+    Kill,
+    /// SIGSTOP, unless it stands still already.
+    Freeze,
+    /// SIGCONT.
+    Thaw,
+}
+
+/// Walks the trees below `roots`, children of this process, and does `what` to each process that lives and that `of`
+/// admits. Adds those that were reached to `reached` and counts the new ones; a process that may not be signalled is not
+/// reached.
+///
+/// INVARIANT (no stranger): a signal goes to a process only while it is certain that the number still names it. A child of
+/// this very process keeps its number until this process has waited for it; any other is held by a descriptor first, and
+/// its parent is asked for once more after that.
+pub(super) fn walk(roots: &[Pid], what: Do, of: impl Fn(&Seen) -> bool, reached: &mut BTreeSet<Seen>) -> usize {
+    let me = rustix::process::getpid();
+    let mut new = 0;
+    let mut todo: Vec<(Pid, Pid)> = roots.iter().map(|child| (*child, me)).collect();
+    let mut visited = BTreeSet::new();
+    while let Some((pid, parent)) = todo.pop() {
+        if !visited.insert(pid.as_raw_pid()) {
+            continue;
+        }
+        // Its children first: when it has been killed, they have moved up to this process.
+        let below = children(pid);
+        todo.extend(below.into_iter().map(|child| (child, pid)));
+        let Some(now) = stat(pid) else { continue };
+        let seen = Seen { pid: pid.as_raw_pid(), started: now.started };
+        let dead = matches!(now.state, b'Z' | b'X' | b'x');
+        let still = what == Do::Freeze && matches!(now.state, b'T' | b't');
+        if dead || still || !of(&seen) {
+            continue;
+        }
+        if signal(pid, parent, me, what) && reached.insert(seen) {
+            new += 1;
+        }
+    }
+    new
+}
+
+/// The living children of this process.
+pub(super) fn own_children() -> Vec<Pid> {
+    children(rustix::process::getpid())
+}
+
+fn signal(pid: Pid, parent: Pid, me: Pid, what: Do) -> bool {
+    let signals: &[Signal] = match what {
+        Do::Terminate => &[Signal::TERM, Signal::CONT],
+        Do::Kill => &[Signal::KILL],
+        Do::Freeze => &[Signal::STOP],
+        Do::Thaw => &[Signal::CONT],
+    };
+    if parent == me {
+        return signals.iter().all(|s| kill_process(pid, *s).is_ok());
+    }
+    let held = pidfd_open(pid, PidfdFlags::empty());
+    let belongs = stat(pid).is_some_and(|s| s.parent == parent.as_raw_pid() || s.parent == me.as_raw_pid());
+    if !belongs {
+        return false;
+    }
+    match held {
+        Ok(fd) => signals.iter().all(|s| pidfd_send_signal(&fd, *s).is_ok()),
+        // Before Linux 5.3 nothing better exists.
+        Err(Errno::NOSYS) => signals.iter().all(|s| kill_process(pid, *s).is_ok()),
+        Err(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_programs_do_not_confuse() {
+        let line = b"12 (a) Z 1 (b)) S 7 12 12 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 4242 1 1";
+        let read = parse_stat(line).unwrap();
+        assert_eq!((read.state, read.parent, read.started), (b'S', 7, 4242));
+        assert!(parse_stat(b"12 (a").is_none());
+        assert!(parse_stat(b"").is_none());
+    }
+
+    #[test]
+    fn this_process_knows_its_parent() {
+        let me = stat(rustix::process::getpid()).unwrap();
+        assert_eq!(me.parent, rustix::process::getppid().unwrap().as_raw_pid());
+        assert!(children(rustix::process::getppid().unwrap()).contains(&rustix::process::getpid()));
+    }
+}

@@ -1,0 +1,53 @@
+//! What are the standard streams, and what does the environment say about them?
+
+use std::io::IsTerminal;
+
+/// What was seen.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen {
+    /// Standard output is a terminal.
+    pub stdout_is_terminal: bool,
+    /// Standard error is a terminal.
+    pub stderr_is_terminal: bool,
+    /// `NO_COLOR` is set and not empty.
+    pub no_color: bool,
+    /// `FORCE_COLOR` or `CLICOLOR_FORCE` is set and neither empty nor `0`.
+    pub force_color: bool,
+    /// `TERM` is `dumb`.
+    pub dumb: bool,
+    /// `CI` is set and neither empty, `0` nor `false`.
+    pub ci: bool,
+    /// The terminal's columns.
+    pub width: Option<usize>,
+}
+
+/// Looks.
+#[must_use]
+pub fn look() -> Seen {
+    let value = |name: &str| std::env::var(name).ok().filter(|v| !v.is_empty());
+    let yes = |name: &str| value(name).is_some_and(|v| v != "0" && v != "false");
+    Seen {
+        stdout_is_terminal: std::io::stdout().is_terminal(),
+        stderr_is_terminal: std::io::stderr().is_terminal(),
+        no_color: value("NO_COLOR").is_some(),
+        force_color: yes("FORCE_COLOR") || yes("CLICOLOR_FORCE"),
+        dumb: value("TERM").is_some_and(|v| v == "dumb"),
+        ci: yes("CI"),
+        width: width(),
+    }
+}
+
+fn width() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(std::io::stdout())
+        .or_else(|_| rustix::termios::tcgetwinsize(std::io::stderr()))
+        .ok()?;
+    (size.ws_col > 0).then_some(usize::from(size.ws_col))
+}
+
+/// Whether standard output and standard error are one and the same: a terminal, a pipe, a file.
+#[must_use]
+pub fn same_stream() -> bool {
+    let identity = |fd| rustix::fs::fstat(fd).ok().map(|s| (s.st_dev, s.st_ino));
+    let (out, err) = (identity(rustix::stdio::stdout()), identity(rustix::stdio::stderr()));
+    out.is_some() && out == err
+}

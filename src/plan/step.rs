@@ -1,0 +1,280 @@
+//! How does a check become a step, all its settings filled in?
+
+use super::{Origin, Reason, Step, StepSource};
+use crate::base::command::{Command, Env, Piece, to_text};
+use crate::base::path::RepoPath;
+use crate::base::unit::show_size;
+use crate::base::word::{Word, visible};
+use crate::check::request::{Assertion, FileType};
+use crate::check::{Kind, Severity};
+use crate::contract::{Body, Check};
+use std::collections::BTreeSet;
+
+/// What makes two checks the same work (engine.md section 3, item 4).
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Identity<'a> {
+    words: Words<'a>,
+    env: &'a Env,
+    dir: &'a RepoPath,
+    kind: Kind,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Words<'a> {
+    Argv(&'a [Piece]),
+    Text(&'a str),
+}
+
+fn words(command: &Command) -> Words<'_> {
+    match command {
+        Command::Argv { pieces, .. } => Words::Argv(pieces),
+        Command::Unsupported { text, .. } => Words::Text(text.trim_matches([' ', '\t', '\n'])),
+    }
+}
+
+/// The identity of a check that starts a command; others are like nothing else.
+pub(super) fn identity_of_check(check: &Check) -> Option<Identity<'_>> {
+    let Body::Command(command) = &check.body else { return None };
+    Some(Identity { words: words(command), env: &check.env, dir: &check.dir, kind: check.kind })
+}
+
+/// The identity of a command of the request; it runs at the root.
+pub(super) fn identity_of_command<'a>(command: &'a Command, root: &'a RepoPath, no_env: &'a Env) -> Identity<'a> {
+    let env = match command {
+        Command::Argv { env, .. } => env,
+        Command::Unsupported { .. } => no_env,
+    };
+    Identity { words: words(command), env, dir: root, kind: Kind::Run }
+}
+
+/// An id from a command's words (`pnpm-run-lint`), made unique by `-2`, `-3`…
+pub(super) fn id_of_command(command: &Command, taken: &mut BTreeSet<String>) -> String {
+    const LONGEST: usize = 60;
+    let text = match command {
+        Command::Argv { pieces, .. } => {
+            let words = pieces.iter().map(|p| match p {
+                Piece::Word(word) => String::from_utf8_lossy(word.as_bytes()).into_owned(),
+                Piece::Changed => "changed".to_owned(),
+            });
+            words.collect::<Vec<_>>().join("-")
+        }
+        Command::Unsupported { text, .. } => text.clone(),
+    };
+    let mut id = String::new();
+    for c in text.chars() {
+        let c = if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
+        if !(c == '-' && (id.is_empty() || id.ends_with('-'))) && id.len() < LONGEST {
+            id.push(c);
+        }
+    }
+    let id = id.trim_end_matches('-');
+    let id = if id.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
+        id.to_owned()
+    } else {
+        format!("run-{id}").trim_end_matches('-').to_owned()
+    };
+    unique(id, taken)
+}
+
+/// Adds `-2`, `-3`… to an id until nothing else has it.
+pub(super) fn unique(id: String, taken: &mut BTreeSet<String>) -> String {
+    if taken.insert(id.clone()) {
+        return id;
+    }
+    let mut n = 2_u64;
+    loop {
+        let next = format!("{id}-{n}");
+        if taken.insert(next.clone()) {
+            return next;
+        }
+        n += 1;
+    }
+}
+
+/// The steps of a contract's check: one, or one for each batch of files. Constraints and reasons are added later.
+pub(super) fn of_check(check: &Check, file: &str, files: &[Word]) -> Vec<Step> {
+    let kind = check.kind;
+    let counts = matches!(kind, Kind::Compile | Kind::Lint);
+    let reads = counts || kind == Kind::Test;
+    let base = Step {
+        always: check.always,
+        cleans: check.cleans.clone(),
+        context: check.context.clone(),
+        describe: check.describe.clone(),
+        dir: check.dir.clone(),
+        env: check.env.clone(),
+        exclusive: check.exclusive.clone(),
+        exit: check.exit.clone(),
+        format: reads.then(|| check.format.clone()),
+        id: check.id.clone(),
+        inputs: check.inputs.clone(),
+        max_errors: counts.then_some(check.max_errors),
+        max_warnings: check.max_warnings.filter(|_| counts),
+        min_tests: check.min_tests.filter(|_| kind == Kind::Test),
+        optional: check.optional,
+        pass_env: check.pass_env.clone(),
+        produces: check.produces.clone(),
+        report: check.report.clone(),
+        requires: check.requires.clone(),
+        retries: check.retries,
+        setup: check.setup,
+        severity: check.severity,
+        skip_exit: check.skip_exit.clone(),
+        source: Some(StepSource { column: check.column, file: file.to_owned(), line: check.line }),
+        tags: check.tags.clone(),
+        timeout_ms: check.timeout_ms.max(1),
+        tool_path: check.tool_path.clone(),
+        unchanged: check.unchanged.clone(),
+        ..empty(kind, Origin::Contract)
+    };
+    match &check.body {
+        Body::Command(command) => of_pieces(base, command, files),
+        Body::Shell(text) => vec![with_argv(base, vec!["sh".into(), "-c".into(), text.as_str().into()])],
+        Body::File { path, assertions } => {
+            let command = file_line(path, assertions);
+            vec![Step { assertions: assertions.clone(), command, path: Some(path.clone()), ..base }]
+        }
+        Body::Judge(question) => {
+            let command = format!("judge \"{}\"", visible(question.as_bytes()));
+            vec![Step { command, question: Some(question.clone()), ..base }]
+        }
+    }
+}
+
+/// The steps of a command of the request, with the settings that a check has by default.
+pub(super) fn of_command(command: &Command, id: &str, origin: Origin, files: &[Word]) -> Vec<Step> {
+    let env = match command {
+        Command::Argv { env, .. } => env.clone(),
+        Command::Unsupported { .. } => Env::new(),
+    };
+    let base = Step {
+        env,
+        exit: vec![0],
+        id: id.to_owned(),
+        timeout_ms: Kind::Run.default_timeout_ms(),
+        ..empty(Kind::Run, origin)
+    };
+    of_pieces(base, command, files)
+}
+
+fn of_pieces(base: Step, command: &Command, files: &[Word]) -> Vec<Step> {
+    let pieces = match command {
+        Command::Argv { pieces, .. } => pieces,
+        Command::Unsupported { text, unsupported } => {
+            return vec![Step { command: text.clone(), unsupported: Some(unsupported.clone()), ..base }];
+        }
+    };
+    let mut batches = super::changed::batches(pieces, files);
+    if batches.len() <= 1 {
+        return batches.pop().map(|argv| with_argv(base, argv)).into_iter().collect();
+    }
+    let name = base.id.clone();
+    let batch = |(n, argv): (usize, Vec<Word>)| {
+        let id = format!("{name}#{}", n + 1);
+        with_argv(Step { batch_of: Some(name.clone()), id, ..base.clone() }, argv)
+    };
+    batches.into_iter().enumerate().map(batch).collect()
+}
+
+fn with_argv(step: Step, argv: Vec<Word>) -> Step {
+    Step { command: to_text(&step.env, &argv), argv: Some(argv), ..step }
+}
+
+fn empty(kind: Kind, origin: Origin) -> Step {
+    Step {
+        after: Vec::new(),
+        always: false,
+        argv: None,
+        assertions: Vec::new(),
+        batch_of: None,
+        cleans: Vec::new(),
+        command: String::new(),
+        context: None,
+        describe: None,
+        dir: RepoPath::root(),
+        env: Env::new(),
+        exclusive: None,
+        exit: Vec::new(),
+        format: None,
+        id: String::new(),
+        inputs: None,
+        kind,
+        max_errors: None,
+        max_warnings: None,
+        min_tests: None,
+        needs: Vec::new(),
+        optional: false,
+        origin,
+        pass_env: Vec::new(),
+        path: None,
+        produces: Vec::new(),
+        question: None,
+        reasons: Vec::<Reason>::new(),
+        report: None,
+        requires: Vec::new(),
+        retries: 0,
+        setup: false,
+        severity: Severity::Blocking,
+        skip_exit: Vec::new(),
+        source: None,
+        tags: Vec::new(),
+        tier: 0,
+        timeout_ms: 1,
+        tool_path: Vec::new(),
+        unchanged: None,
+        unsupported: None,
+    }
+}
+
+/// A `file` check on one line.
+fn file_line(path: &RepoPath, assertions: &[Assertion]) -> String {
+    let parts: Vec<String> = assertions.iter().map(assertion_text).collect();
+    format!("file \"{path}\": {}", parts.join(", "))
+}
+
+/// An assertion as the language writes it.
+fn assertion_text(assertion: &Assertion) -> String {
+    let quoted = |word: &str, text: &str| format!("{word} \"{}\"", visible(text.as_bytes()));
+    match assertion {
+        Assertion::Exists => "exists".to_owned(),
+        Assertion::Absent => "absent".to_owned(),
+        Assertion::NotEmpty => "not-empty".to_owned(),
+        Assertion::Contains(text) => quoted("contains", text),
+        Assertion::Lacks(text) => quoted("lacks", text),
+        Assertion::Matches(regex) => quoted("matches", regex),
+        Assertion::Size { max, min } => {
+            let show = |n: &Option<u64>| n.map_or(String::new(), show_size);
+            format!("size {}..{}", show(min), show(max))
+        }
+        Assertion::Type(kind) => {
+            let word = match kind {
+                FileType::File => "file",
+                FileType::Dir => "dir",
+                FileType::Symlink => "symlink",
+                FileType::Executable => "executable",
+                FileType::Utf8 => "utf8",
+            };
+            format!("type {word}")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_from_words() {
+        let mut taken = BTreeSet::new();
+        for (words, want) in [
+            (vec!["pnpm", "run", "lint"], "pnpm-run-lint"),
+            (vec!["pnpm", "run", "lint"], "pnpm-run-lint-2"),
+            (vec!["./check.sh", "--all"], "check-sh-all"),
+            (vec!["7z", "x"], "run-7z-x"),
+            (vec!["…"], "run"),
+        ] {
+            let pieces = words.into_iter().map(|w| Piece::Word(w.into())).collect();
+            assert_eq!(id_of_command(&Command::Argv { env: Env::new(), pieces }, &mut taken), want);
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Which evidence stays after a rewrite, and which must be won again? (engine.md section 6)
+
+use super::record::StepRecord;
+use crate::check::Kind;
+use crate::check::outcome::Status;
+use crate::plan::{Plan, Step};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What became of the evidence.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CarryOver {
+    /// By step id: what still counts. For `RunState::new`.
+    pub kept: BTreeMap<String, StepRecord>,
+    /// What no longer does, in the order of the plan before. For the report.
+    pub superseded: Vec<StepRecord>,
+}
+
+/// Divides the records of a run of `before` for a run of `after`.
+///
+/// Evidence stays up to the first step that is new, or has other predecessors, or another place among those that stay. A
+/// change of order also takes away what stood before it: a cleanup that now comes later has already removed what a step
+/// before it made, and no plan says for certain which one. Linters, `file` checks and judges make nothing, so theirs stays.
+#[must_use]
+pub fn carry_over(before: &Plan, after: &Plan, records: Vec<StepRecord>) -> CarryOver {
+    let old: BTreeMap<&str, (usize, &Step)> =
+        before.steps.iter().enumerate().map(|(i, s)| (s.id.as_str(), (i, s))).collect();
+    let places: Vec<Option<(usize, bool)>> = after
+        .steps
+        .iter()
+        .map(|step| old.get(step.id.as_str()).map(|(place, was)| (*place, is_same(was, step))))
+        .collect();
+    let reordered = !places.iter().flatten().map(|(place, _)| place).is_sorted();
+    let first_other = places.iter().position(|place| !matches!(place, Some((_, true)))).unwrap_or(places.len());
+    let first_moved = before.steps.iter().zip(&after.steps).position(|(a, b)| reordered && a.id != b.id);
+    let mut stays: BTreeSet<&str> = BTreeSet::new();
+    for step in after.steps.iter().take(first_moved.unwrap_or(first_other).min(first_other)) {
+        let makes_nothing = matches!(step.kind, Kind::Lint | Kind::File | Kind::Judge);
+        if !reordered || (makes_nothing && step.after.iter().chain(&step.needs).all(|id| stays.contains(id.as_str()))) {
+            stays.insert(&step.id);
+        }
+    }
+    let mut result = CarryOver::default();
+    for record in records {
+        if record.status == Status::NotRun {
+            continue;
+        }
+        if stays.contains(record.id.as_str()) {
+            result.kept.insert(record.id.clone(), record);
+        } else {
+            result.superseded.push(record);
+        }
+    }
+    result
+}
+
+/// Whether two steps do the same after the same predecessors; why they are in the plan does not matter.
+fn is_same(a: &Step, b: &Step) -> bool {
+    let bare = |s: &Step| Step { describe: None, reasons: Vec::new(), source: None, ..s.clone() };
+    bare(a) == bare(b)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arbitrary::run::{plan, step};
+    use crate::check::outcome::Outcome;
+
+    fn records(plan: &Plan) -> Vec<StepRecord> {
+        plan.steps.iter().map(|s| StepRecord { tries: 1, ..StepRecord::without_evidence(s, Outcome::PASSED) }).collect()
+    }
+
+    #[test]
+    fn what_stays() {
+        let named = |names: &[&str]| plan(names.iter().map(|n| step(n)).collect());
+        let mut lint = step("lint");
+        lint.kind = Kind::Lint;
+        let with_lint = |names: &[&str]| {
+            let mut plan = named(names);
+            plan.steps.insert(0, lint.clone());
+            plan
+        };
+        let mut ordered = named(&["a", "c"]);
+        ordered.steps[1].after = vec!["a".into()];
+        for (name, before, after, kept, superseded) in [
+            ("nothing changed", named(&["a", "b"]), named(&["a", "b"]), vec!["a", "b"], vec![]),
+            ("one dropped", named(&["a", "b", "c"]), named(&["a", "c"]), vec!["a", "c"], vec!["b"]),
+            (
+                "one in the place of another",
+                named(&["a", "b", "c"]),
+                named(&["a", "b-1", "b-2", "c"]),
+                vec!["a"],
+                vec!["b", "c"],
+            ),
+            ("other predecessors", named(&["a", "c"]), ordered, vec!["a"], vec!["c"]),
+            (
+                "a cleanup moved back",
+                with_lint(&["make", "clean", "check"]),
+                with_lint(&["make", "check", "clean"]),
+                vec!["lint"],
+                vec!["make", "clean", "check"],
+            ),
+        ] {
+            let result = carry_over(&before, &after, records(&before));
+            assert_eq!(result.kept.keys().map(String::as_str).collect::<Vec<_>>(), kept, "{name}");
+            assert_eq!(result.superseded.iter().map(|r| r.id.as_str()).collect::<Vec<_>>(), superseded, "{name}");
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! What is known of one step when it has ended? One entry of a report's `steps`.
+
+use crate::base::word::is_unsafe_to_show;
+use crate::check::evidence::{Captured, Evidence};
+use crate::check::outcome::{Cause, Outcome, Status};
+use crate::plan::Step;
+use serde::{Deserialize, Serialize};
+
+/// How many bytes of each stream's end a report shows.
+pub const TAIL_BYTES: usize = 2048;
+
+/// The end of one step (engine.md section 13).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StepRecord {
+    /// Its command as the plan shows it.
+    pub command: String,
+    /// One line for people; absent only for a plain pass.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+    /// Findings that were read from its output; none in this version, which reads none.
+    #[serde(default)]
+    pub diagnostics: Vec<Finding>,
+    /// How long its tries took together, in milliseconds.
+    pub duration_ms: u64,
+    /// The last try's evidence, for the classifier and for feedback. Not part of the report; kept for failures only.
+    #[serde(skip)]
+    pub evidence: Option<Box<Evidence>>,
+    /// The last try's exit code, if it exited by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    /// What the classifier calls its failure. Set by the caller.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure_code: Option<String>,
+    /// Its id in the plan.
+    pub id: String,
+    /// How many processes it left behind, which were stopped.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub leaked: u32,
+    /// The log of its last try, relative to the run's directory. Set by the caller.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log: Option<String>,
+    /// What decided its status; absent only for a plain pass.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Cause>,
+    /// The signal that ended its last try.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signal: Option<String>,
+    /// Its status.
+    pub status: Status,
+    /// The end of its standard error, at most [`TAIL_BYTES`].
+    #[serde(default)]
+    pub stderr_tail: String,
+    /// The end of its standard output, at most [`TAIL_BYTES`].
+    #[serde(default)]
+    pub stdout_tail: String,
+    /// How many tests it ran, where its output was read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tests: Option<TestCounts>,
+    /// How many tries came to their own end.
+    pub tries: u32,
+}
+
+/// A finding of a compiler or linter (engine.md section 14).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Finding {
+    /// The tool's code for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    /// From 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub column: Option<u64>,
+    /// As the tool names it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// From 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
+    /// The tool's words.
+    pub message: String,
+    /// `error` or `warning`.
+    pub severity: String,
+}
+
+/// Counts of tests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct TestCounts {
+    /// Failed, and those that ended in an error.
+    pub failed: u64,
+    /// Passed.
+    pub passed: u64,
+    /// Skipped.
+    pub skipped: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_zero(count: &u32) -> bool {
+    *count == 0
+}
+
+impl StepRecord {
+    /// The record of a step that no process belongs to: it never ran, or what it did does not count.
+    #[must_use]
+    pub fn without_evidence(step: &Step, outcome: Outcome) -> Self {
+        Self {
+            command: step.command.clone(),
+            detail: outcome.detail,
+            diagnostics: Vec::new(),
+            duration_ms: 0,
+            evidence: None,
+            exit_code: None,
+            failure_code: None,
+            id: step.id.clone(),
+            leaked: 0,
+            log: None,
+            reason: outcome.cause,
+            signal: None,
+            status: outcome.status,
+            stderr_tail: String::new(),
+            stdout_tail: String::new(),
+            tests: None,
+            tries: 0,
+        }
+    }
+
+    /// The record of a step whose last try has this evidence.
+    #[must_use]
+    pub fn with_evidence(step: &Step, outcome: Outcome, evidence: &Evidence, tries: u32, duration_ms: u64) -> Self {
+        Self {
+            duration_ms,
+            evidence: outcome.status.is_failure().then(|| Box::new(evidence.clone())),
+            exit_code: evidence.exit,
+            leaked: evidence.leaked,
+            signal: evidence.signal.clone(),
+            stderr_tail: tail(&evidence.stderr, TAIL_BYTES),
+            stdout_tail: tail(&evidence.stdout, TAIL_BYTES),
+            tries,
+            ..Self::without_evidence(step, outcome)
+        }
+    }
+
+    /// Its outcome.
+    #[must_use]
+    pub fn outcome(&self) -> Outcome {
+        Outcome { cause: self.reason, detail: self.detail.clone(), status: self.status }
+    }
+
+    /// Whether the budget ended it, or left no time for it.
+    #[must_use]
+    pub fn is_cut(&self) -> bool {
+        self.reason == Some(Cause::Budget) && matches!(self.status, Status::TimedOut | Status::NotRun)
+    }
+}
+
+/// The last bytes of what was kept of a stream, whole characters only, safe to show.
+#[must_use]
+pub fn tail(captured: &Captured, most: usize) -> String {
+    let text = captured.text();
+    let from = text.len().saturating_sub(most);
+    let mut bytes = text.get(from..).unwrap_or_default();
+    if from > 0 {
+        // The cut may have gone through a character.
+        while let [0x80..=0xbf, rest @ ..] = bytes {
+            bytes = rest;
+        }
+    }
+    inert(bytes)
+}
+
+/// The first bytes of what was kept of a stream, whole characters only, safe to show.
+#[must_use]
+pub fn head(captured: &Captured, most: usize) -> String {
+    let text = captured.text();
+    let mut bytes = text.get(..most).unwrap_or(&text);
+    if bytes.len() < text.len() {
+        // The cut may have gone through a character: an incomplete one at the end goes.
+        if let Err(e) = std::str::from_utf8(bytes)
+            && e.error_len().is_none()
+        {
+            bytes = bytes.get(..e.valid_up_to()).unwrap_or(bytes);
+        }
+    }
+    inert(bytes)
+}
+
+/// Foreign text of several lines, made harmless: terminal sequences go, carriage returns begin a line, every other
+/// character that is unsafe to show becomes U+FFFD, as does every invalid byte. Line feeds and tabs stay.
+#[must_use]
+pub fn inert(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    let mut out = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '\u{1b}' => skip_escape(&mut chars),
+            '\r' if chars.peek() == Some(&'\n') => {}
+            '\r' => out.push('\n'),
+            '\n' | '\t' => out.push(c),
+            c if is_unsafe_to_show(c) => out.push('\u{fffd}'),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// Skips what follows ESC (ECMA-48): a control sequence up to its final byte, a string up to its terminator on the same
+/// line, or one character with the intermediates before it.
+fn skip_escape(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
+    match chars.peek() {
+        Some('[') => {
+            chars.next();
+            while chars.next_if(|c| matches!(c, ' '..='?')).is_some() {}
+            chars.next_if(|c| matches!(c, '@'..='~'));
+        }
+        Some(']' | 'P' | 'X' | '^' | '_') => {
+            while let Some(c) = chars.next_if(|c| !matches!(c, '\n' | '\u{1b}')) {
+                if c == '\u{7}' {
+                    return;
+                }
+            }
+            if chars.next_if_eq(&'\u{1b}').is_some() {
+                chars.next_if_eq(&'\\');
+            }
+        }
+        _ => {
+            while chars.next_if(|c| matches!(c, ' '..='/')).is_some() {}
+            chars.next_if(|c| matches!(c, '0'..='~'));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ends_of_output() {
+        let text = |s: &str| Captured::from(s.as_bytes());
+        assert_eq!(tail(&text("abc"), 2), "bc");
+        assert_eq!(tail(&text("aöb"), 2), "b", "no half character");
+        assert_eq!(head(&text("aöb"), 2), "a");
+        assert_eq!(head(&text("aöb"), 3), "aö");
+        assert_eq!(head(&Captured::from(&b"a\xff"[..]), 9), "a\u{fffd}");
+        assert_eq!(tail(&text(""), 5), "");
+    }
+
+    #[test]
+    fn foreign_text_is_inert() {
+        for (from, to) in [
+            ("\u{1b}[31mred\u{1b}[0m", "red"),
+            ("\u{1b}]0;title\u{7}x", "x"),
+            ("\u{1b}]8;;http://x\u{1b}\\link", "link"),
+            ("\u{1b}]never closed\nnext", "\nnext"),
+            ("\u{1b}(Bx", "x"),
+            ("a\r\nb\rc", "a\nb\nc"),
+            ("a\u{202e}b\u{9b}c\u{7}", "a\u{fffd}b\u{fffd}c\u{fffd}"),
+            ("\u{1b}", ""),
+            ("tab\tstays", "tab\tstays"),
+        ] {
+            assert_eq!(inert(from.as_bytes()), to, "{from:?}");
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! The command line: what each command prints, and what it says to wrong input.
+
+use crate::support::Project;
+
+const CONTRACT: &str = "vplan 1\ncheck lint: true\nwhenChangedAny \"src/**\" {\n  check unit: true\n}\n";
+
+/// Command line, exit code, and words that standard error must hold.
+const WRONG: &[(&[&str], i32, &str)] = &[
+    (&["frobnicate"], 2, "frobnicate"),
+    (&[], 2, "Usage"),
+    (&["plan", "--risk", "extreme"], 2, "extreme"),
+    (&["plan", "--mode", "sometimes"], 2, "sometimes"),
+    (&["plan", "--min-tier", "3"], 2, "--min-tier"),
+    (&["plan", "--role", "testr"], 2, "`tester`"),
+    (&["plan", "--only", "lnt"], 2, "`lint`"),
+    (&["plan", "--only", "tag:nope"], 2, "nope"),
+    (&["plan", "--skip", "lint"], 2, "--reason"),
+    (&["plan", "--skip", "lint", "--reason", "  "], 2, "reason"),
+    (&["plan", "--skip", "nope", "--reason", "x"], 2, "nope"),
+    (&["plan", "--reason", "x"], 2, "--skip"),
+    (&["plan", "--changed", "a", "--all"], 2, "cannot be used with"),
+    (&["plan", "--changed", "../x"], 2, "../x"),
+    (&["plan", "--changed", "/etc/passwd"], 2, "/etc/passwd"),
+    (&["plan", "--changed", ""], 2, "empty"),
+    (&["plan", "--changed-from", "no-such-list"], 2, "no-such-list"),
+    (&["plan", "-z"], 2, "--changed-from"),
+    (&["plan", "--base", "no-such-revision"], 2, "no-such-revision"),
+    (&["plan", "--base=--output=x"], 2, "--output=x"),
+    (&["plan", "--base", "auto"], 2, "CI system"),
+    (&["plan", "--contract-from", "no-such-revision"], 2, "no-such-revision"),
+    (&["plan", "--contract", "nope.vplan"], 3, "nope.vplan"),
+    (&["plan", "--contract", "../outside.vplan"], 2, "../outside.vplan"),
+    (&["plan", "--format", "dot"], 2, "dot"),
+    (&["plan", "--format", "yaml"], 2, "yaml"),
+    (&["plan", "--jobs", "0"], 2, "0"),
+    (&["plan", "--budget", "5"], 2, "duration"),
+    (&["plan", "--max-file", "1"], 2, "size"),
+    (&["plan", "--commands-from", "no-such-file"], 2, "no-such-file"),
+    (&["plan", "-C", "no/such/dir"], 2, "no/such/dir"),
+    (&["explain", "nope", "--changed-none"], 2, "nope"),
+    (&["explain", "--format", "canonical"], 2, "canonical"),
+    (&["run", "--progress", "loud"], 2, "loud"),
+    (&["run", "--require", "most"], 2, "most"),
+    (&["run", "--attempt", "0"], 2, "0"),
+    (&["run", "--max-output", "many"], 2, "size"),
+    (&["run", "--grant-env", "1X", "--changed-none"], 2, "1X"),
+    (&["run", "--deny", "anything"], 2, "anything"),
+    (&["check", "--deny", "nonsense"], 2, "nonsense"),
+    (&["argv"], 2, "TEXT"),
+    (&["classify"], 2, "--command"),
+    (&["classify", "--command", "make", "--exit", "many"], 2, "many"),
+    (&["classify", "--command", "make", "--signal", "SIGNOPE"], 2, "SIGNOPE"),
+    (&["classify", "--command", "make", "--stdout", "no-such-file"], 2, "no-such-file"),
+    (&["recover"], 2, "--command"),
+    (&["recover", "--command", "make"], 2, "--failed"),
+    (&["recover", "--command", "make", "--failed", "2"], 2, "2"),
+    (&["recover", "--command", "make", "--failed", "0"], 2, "0"),
+    (&["recover", "--command", "make", "--failed", "1", "--code", "nope"], 2, "nope"),
+    (&["recover", "--plan", "p.json"], 2, "--failure"),
+    (&["recover", "--plan", "no.json", "--failure", "no.json"], 2, "no.json"),
+    (&["completions", "tcsh"], 2, "tcsh"),
+    (&["man", "nope"], 2, "nope"),
+    (&["help", "langage"], 2, "`language`"),
+    (&["init"], 2, "--force"),
+];
+
+#[test]
+fn wrong_input_is_told_with_a_way_out() {
+    let project = Project::contract(CONTRACT);
+    for (args, code, words) in WRONG {
+        let ran = project.run(args);
+        ran.exits(*code).warns(words);
+        assert!(ran.stdout.is_empty(), "{args:?} prints nothing on standard output: {}", ran.out());
+        assert!(!ran.err().contains("panicked"), "{args:?}");
+    }
+}
+
+#[test]
+fn no_contract_and_empty_contract() {
+    let project = Project::git_with(&[("a", "1")]);
+    for command in ["plan", "explain", "run", "check"] {
+        let args: &[&str] = if command == "check" { &["check"] } else { &[command, "--changed-none"] };
+        project.run(args).exits(3).warns("contracts/verify.vplan");
+    }
+    project.write("contracts/verify.vplan", "");
+    project.run(&["check"]).exits(3).warns("vplan 1");
+    project.write("contracts/verify.vplan", "vplan 1\n");
+    project.run(&["run", "--changed-none"]).exits(0).says("nothing to verify");
+    project.run(&["run", "--changed-none", "--require", "some"]).exits(44);
+    project.write("contracts/verify.vplan", b"vplan 1\ncheck a: echo \xff\n");
+    project.run(&["check"]).exits(3).warns("UTF-8");
+}
+
+#[test]
+fn an_empty_change_set_in_ci_must_be_asked_for() {
+    let project = Project::contract(CONTRACT).env("CI", "true");
+    project.run(&["plan"]).exits(2).warns("--changed-none");
+    project.run(&["plan", "--changed-none"]).exits(0);
+    project.run(&["plan", "--all"]).exits(0);
+}
+
+#[test]
+fn one_json_document_on_standard_output() {
+    let project = Project::contract(CONTRACT);
+    for args in [
+        &["plan", "--format", "json", "--changed", "src/a"][..],
+        &["explain", "--format", "json", "--changed", "src/a"],
+        &["run", "--format", "json", "--changed", "src/a", "-v"],
+        &["check", "--format", "json"],
+        &["argv", "a b"],
+        &["classify", "--command", "false", "--exit", "1"],
+    ] {
+        let ran = project.run(args);
+        ran.exits(0);
+        assert_eq!(ran.json()["version"], 1, "{args:?}");
+    }
+}
+
+#[test]
+fn the_digest_can_be_checked_with_sha256sum() {
+    let project = Project::contract(CONTRACT);
+    let digest = project.run(&["plan", "--format", "json", "--all"]).json()["digest"].as_str().unwrap().to_owned();
+    let script = format!("{} plan --format canonical --all | sha256sum", env!("CARGO_BIN_EXE_vplan"));
+    let output = std::process::Command::new("sh").args(["-c", &script]).current_dir(project.root()).output().unwrap();
+    let sum = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(digest, format!("sha256:{}", sum.split(' ').next().unwrap()));
+}
+
+#[test]
+fn the_same_plan_in_another_place_and_environment() {
+    let plan = |project: &Project, env: &[(&str, &str)]| {
+        let run = project.vplan(&["plan", "--format", "canonical", "--changed", "src/a", "--role", "tester"]);
+        let ran = env.iter().fold(run, |run, (name, value)| run.env(name, *value)).run();
+        ran.exits(0);
+        ran.stdout
+    };
+    let here = plan(&Project::contract(CONTRACT), &[]);
+    let there = plan(
+        &Project::contract(CONTRACT),
+        &[("LC_ALL", "tr_TR.UTF-8"), ("TZ", "Asia/Kathmandu"), ("HOME", "/nonexistent"), ("COLUMNS", "20")],
+    );
+    assert_eq!(here, there);
+}
+
+#[test]
+fn completions_manual_and_help() {
+    let project = Project::bare();
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        project.run(&["completions", shell]).exits(0).says("vplan");
+    }
+    project.run(&["man"]).exits(0).says(".TH vplan");
+    project.run(&["man", "run"]).exits(0).says("grant");
+    project.run(&["help"]).exits(0).says("explain");
+    project.run(&["help", "run"]).exits(0).says("--require");
+    project.run(&["help", "language"]).exits(0).says("whenChangedAny");
+    project.run(&["help", "environment"]).exits(0).says("PATH");
+    project.run(&["--version"]).exits(0).says(env!("CARGO_PKG_VERSION"));
+}
+
+#[test]
+fn explain_in_every_form() {
+    let project = Project::contract(CONTRACT);
+    let explain = |format: &str| {
+        let ran = project.run(&["explain", "--format", format, "--changed", "src/a.rs"]);
+        ran.exits(0);
+        ran.out()
+    };
+    let text = explain("text");
+    for words in ["lint", "unit", "src/**", "src/a.rs", "always"] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    assert!(explain("dot").starts_with("digraph"));
+    assert!(explain("mermaid").starts_with("flowchart") || explain("mermaid").starts_with("graph"));
+    let script = explain("shell");
+    let status = std::process::Command::new("sh").arg("-c").arg(&script).current_dir(project.root()).status().unwrap();
+    assert!(status.success(), "{script}");
+    project.run(&["explain", "unit", "--changed", "docs/a"]).exits(0).says("src/**").says("--changed");
+    let omitted = project.run(&["explain", "--changed", "docs/a"]);
+    omitted.exits(0).says("unit").says("src/**");
+}
+
+#[test]
+fn modes() {
+    let project = Project::contract(CONTRACT);
+    project.run(&["run", "--mode", "off", "--changed-none"]).exits(0).says("off");
+    let bare = Project::git_with(&[("Makefile", "check:\n\ttrue\ntest:\n\ttrue\n")]);
+    bare.run(&["plan", "--changed-none"]).exits(3);
+    let ran = bare.run(&["plan", "--changed-none", "--mode", "fallback", "--format", "json"]);
+    ran.exits(0);
+    let steps = ran.json()["steps"].as_array().unwrap().clone();
+    assert!(steps.iter().any(|s| s["command"] == "make test" && s["origin"] == "inferred"), "{steps:?}");
+    bare.write("contracts/verify.vplan", "vplan 1\ncheck a: true && false\n");
+    bare.run(&["plan", "--changed-none", "--mode", "fallback"]).exits(3);
+}
+
+#[test]
+fn init_proposes_what_the_repository_declares() {
+    let project = Project::git_with(&[("Makefile", "check:\n\ttrue\ntest:\n\ttrue\n")]);
+    let shown = project.run(&["init", "--stdout"]);
+    shown.exits(0).says("vplan 1").says("make test");
+    assert!(!project.exists("contracts/verify.vplan"));
+    project.run(&["init"]).exits(0);
+    project.run(&["check"]).exits(0);
+    project.run(&["run", "--all"]).exits(0);
+    project.run(&["init"]).exits(2).warns("--force");
+    project.run(&["init", "--force"]).exits(0);
+    let empty = Project::git_with(&[("a", "1")]);
+    empty.run(&["init"]).exits(0);
+    empty.run(&["check"]).exits(0);
+}
+
+#[test]
+fn a_contract_cannot_be_deleted_or_weakened_unseen() {
+    let project = Project::contract("vplan 1\ncheck gate: false\n");
+    project.run(&["run", "--changed-none"]).exits(40);
+    project.write("contracts/verify.vplan", "vplan 1\ncheck gate: true\n");
+    let ran = project.run(&["plan", "--format", "json"]);
+    ran.exits(0);
+    assert_eq!(ran.json()["notes"][0]["kind"], "contract-changed");
+    project.run(&["run", "--contract-from", "HEAD"]).exits(40);
+    project.remove("contracts/verify.vplan");
+    project.run(&["run"]).exits(3);
+    project.run(&["run", "--command", "true"]).exits(3).warns("deleting the contract");
+    project.run(&["run", "--mode", "fallback"]).exits(3);
+}
+
+#[test]
+fn definitions_under_change() {
+    let project = Project::contract("vplan 1\ncheck a: ./check.sh\n");
+    project.script("check.sh", "#!/bin/sh\nexit 0\n");
+    project.commit("a script");
+    project.run(&["run", "--deny", "definition-changed", "--changed", "src/x"]).exits(0);
+    project.run(&["run", "--deny", "definition-changed", "--changed", "check.sh"]).exits(40).warns("check.sh");
+    let shell = Project::contract("vplan 1\ncheck a {\n  shell true\n}\n");
+    shell.run(&["run", "--changed-none"]).exits(0);
+    shell.run(&["run", "--changed-none", "--deny", "shell"]).exits(40);
+    shell.run(&["check", "--deny", "shell"]).exits(3).warns("shell");
+}
+
+#[test]
+fn hostile_names_are_inert_everywhere() {
+    let project = Project::contract("vplan 1\nwhenChangedAny \"**\" {\n  check a: echo {changed}\n}\n");
+    let names: [&[u8]; 7] = [
+        b"new\nline",
+        b"-rf",
+        b"@file",
+        b"esc\x1b[2Jape",
+        "bidi\u{202e}txt".as_bytes(),
+        b"not\xffutf8",
+        b"::error::forged",
+    ];
+    for name in names {
+        project.write_bytes(name, "x");
+    }
+    for args in [
+        &["explain"][..],
+        &["plan", "--format", "json"],
+        &["run"],
+        &["run", "--format", "json"],
+        &["explain", "--format", "shell"],
+    ] {
+        let ran = project.run(args);
+        ran.exits(0);
+        let all = [ran.out(), ran.err()].concat();
+        assert!(!all.contains('\x1b'), "{args:?}: {all:?}");
+        // JSON has one canonical way to write a character; what reads it is no terminal.
+        assert!(args.contains(&"json") || !all.contains('\u{202e}'), "{args:?}: {all:?}");
+        assert!(!all.contains("new\nline"), "{args:?}");
+        assert!(all.lines().all(|l| !l.trim_start().starts_with("::")), "{args:?}: {all}");
+    }
+    let plan = project.run(&["plan", "--format", "json"]).json();
+    let argv = plan["steps"][0]["argv"].as_array().unwrap().clone();
+    assert!(argv.contains(&serde_json::json!("./-rf")) && argv.contains(&serde_json::json!("./@file")), "{argv:?}");
+    assert_eq!(argv.len(), 1 + names.len());
+}
+
+#[test]
+fn no_git_at_all() {
+    let project = Project::bare();
+    project.write("contracts/verify.vplan", CONTRACT).write("src/a", "1");
+    let ran = project.run(&["plan", "--format", "json", "--changed", "src/a"]);
+    ran.exits(0);
+    assert_eq!(ran.json()["steps"].as_array().unwrap().len(), 2);
+    project.run(&["run", "--changed", "src/a"]).exits(0);
+    project.run(&["plan"]).exits(2).warns("--changed");
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_fault() {
+    let project = Project::contract(CONTRACT);
+    let script = format!("{} help language | head -1", env!("CARGO_BIN_EXE_vplan"));
+    let output = std::process::Command::new("bash")
+        .args(["-o", "pipefail", "-c", &script])
+        .current_dir(project.root())
+        .output()
+        .unwrap();
+    assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+}

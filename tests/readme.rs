@@ -1,0 +1,107 @@
+//! The README is executed: every `console` block, in order, in one empty directory; what it prints must be what it shows.
+//!
+//! `$ ` begins a command, `> ` goes on with it, the rest is output (standard output and error together). A line `[exit N]` behind
+//! the output is the exit code, when it is not 0. Times, ids and digests differ between runs and are compared as such.
+//! `UPDATE_README=1 cargo test readme` writes what was printed into the README.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+struct Step {
+    command: String,
+    output: String,
+    /// Lines of the README that hold the output, half open.
+    lines: (usize, usize),
+}
+
+fn steps(text: &str) -> Vec<Step> {
+    let lines: Vec<&str> = text.lines().collect();
+    let mut steps: Vec<Step> = Vec::new();
+    let mut inside = false;
+    let mut in_command = false;
+    for (i, line) in lines.iter().enumerate() {
+        if line.starts_with("```") {
+            inside = *line == "```console";
+        } else if let (true, Some(command)) = (inside, line.strip_prefix("$ ")) {
+            steps.push(Step { command: command.to_owned(), output: String::new(), lines: (i + 1, i + 1) });
+            in_command = true;
+        } else if let (true, true, Some(more)) = (inside, in_command, line.strip_prefix('>')) {
+            let step = steps.last_mut().expect("a command to go on with");
+            step.command += &format!("\n{}", more.strip_prefix(' ').unwrap_or(more));
+            step.lines = (i + 1, i + 1);
+        } else if inside {
+            in_command = false;
+            let step = steps.last_mut().expect("output of a command");
+            step.output += &format!("{line}\n");
+            step.lines.1 = i + 1;
+        }
+    }
+    steps
+}
+
+/// Replaces what differs between two runs by a name.
+fn scrub(text: &str) -> String {
+    let rules = [
+        (r"sha256:[0-9a-f]{8,64}", "sha256:<digest>"),
+        (r"\b\d{8}T\d{6}[0-9A-Za-z.-]*", "<run>"),
+        (r"\b\d+(\.\d+)? ?(ms|s|m)\b", "<time>"),
+        (r"  +", "  "),
+        (r"[ \t]+\n", "\n"),
+    ];
+    rules.iter().fold(text.to_owned(), |text, (pattern, name)| {
+        regex::Regex::new(pattern).expect("a pattern").replace_all(&text, *name).into_owned()
+    })
+}
+
+fn run(command: &str, dir: &Path, home: &Path) -> String {
+    let binary = PathBuf::from(env!("CARGO_BIN_EXE_vplan"));
+    let path =
+        format!("{}:{}", binary.parent().expect("a directory").display(), std::env::var("PATH").expect("a PATH"));
+    let output = Command::new("sh")
+        .args(["-c", &format!("exec 2>&1\n{command}")])
+        .current_dir(dir)
+        .env_clear()
+        .env("PATH", path)
+        .env("HOME", home)
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .envs(
+            ["AUTHOR", "COMMITTER"]
+                .iter()
+                .flat_map(|who| [(format!("GIT_{who}_NAME"), "you"), (format!("GIT_{who}_EMAIL"), "you@example.com")]),
+        )
+        .stdin(Stdio::null())
+        .output()
+        .expect("sh runs");
+    let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    match output.status.code() {
+        Some(0) => {}
+        code => text += &format!("[exit {}]\n", code.map_or("by a signal".to_owned(), |c| c.to_string())),
+    }
+    text
+}
+
+#[test]
+fn every_command_prints_what_the_readme_shows() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
+    let text = std::fs::read_to_string(&path).expect("a README");
+    let steps = steps(&text);
+    assert!(steps.len() >= 10, "the README shows a whole session");
+    let parent = tempfile::tempdir().expect("a directory");
+    let dir = parent.path().join("hello");
+    std::fs::create_dir(&dir).expect("an empty directory");
+    let printed: Vec<String> = steps.iter().map(|s| run(&s.command, &dir, parent.path())).collect();
+    if std::env::var_os("UPDATE_README").is_some() {
+        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        for (step, output) in steps.iter().zip(&printed).rev() {
+            lines.splice(step.lines.0..step.lines.1, output.lines().map(|l| l.trim_end().to_owned()));
+        }
+        std::fs::write(&path, lines.join("\n") + "\n").expect("the README is written");
+        return;
+    }
+    for (step, output) in steps.iter().zip(&printed) {
+        assert_eq!(scrub(output), scrub(&step.output), "$ {}", step.command);
+    }
+}

@@ -1,0 +1,181 @@
+//! Architecture as a test: rooms and their edges, third-party crates and their rooms, the top level, the size of files.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// Room and the rooms that it may use (src/architecture.md has the same table, which is compared with this one).
+const EDGES: &[(&str, &[&str])] = &[
+    ("base", &[]),
+    ("lang", &["base"]),
+    ("check", &["base"]),
+    ("contract", &["base", "check"]),
+    ("front", &["base", "lang", "check", "contract"]),
+    ("plan", &["base", "check", "contract"]),
+    ("recover", &["base", "check", "contract", "plan"]),
+    ("run", &["base", "check", "plan"]),
+    ("effect", &["base", "lang", "check", "contract", "front", "plan", "recover", "run"]),
+    ("cli", &["base", "lang", "check", "contract", "front", "plan", "recover", "run", "effect"]),
+];
+
+/// A third-party crate and the places that may name it.
+const CRATES: &[(&str, &[&str])] = &[
+    ("nom", &["lang/"]),
+    ("globset", &["base/glob"]),
+    ("sha2", &["base/canon.rs"]),
+    ("clap", &["cli/"]),
+    ("clap_complete", &["cli/"]),
+    ("clap_mangen", &["cli/"]),
+    ("indicatif", &["cli/"]),
+    ("tokio", &["effect/"]),
+    ("rustix", &["effect/", "cli/"]),
+    ("signal_hook", &["effect/"]),
+    ("tempfile", &["effect/"]),
+    ("jsonc_parser", &["front/"]),
+    ("kdl", &["plan/kdl.rs"]),
+    ("proptest", &["arbitrary"]),
+];
+
+fn source_files() -> Vec<(String, String)> {
+    fn walk(dir: &Path, out: &mut Vec<PathBuf>) {
+        for entry in std::fs::read_dir(dir).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                walk(&path, out);
+            } else if path.extension().is_some_and(|e| e == "rs") {
+                out.push(path);
+            }
+        }
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut paths = Vec::new();
+    walk(&root, &mut paths);
+    paths.sort();
+    let name = |p: &Path| p.strip_prefix(&root).unwrap().to_str().unwrap().to_owned();
+    paths.iter().map(|p| (name(p), std::fs::read_to_string(p).unwrap())).collect()
+}
+
+/// The code of a file without comments and without its unit tests.
+fn code(text: &str) -> String {
+    let text = text.split("#[cfg(test)]\nmod tests").next().unwrap_or(text);
+    text.lines().filter(|l| !l.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
+}
+
+fn rooms_named(code: &str) -> BTreeSet<String> {
+    let word = |s: &str| s.chars().take_while(|c| c.is_ascii_lowercase() || *c == '_').collect::<String>();
+    let mut rooms = BTreeSet::new();
+    for rest in code.split("crate::").skip(1) {
+        match rest.strip_prefix('{') {
+            Some(list) => rooms.extend(list.split('}').next().unwrap_or("").split(',').map(|w| word(w.trim()))),
+            None => {
+                rooms.insert(word(rest));
+            }
+        }
+    }
+    rooms
+}
+
+#[test]
+fn rooms_keep_their_edges() {
+    let mut wrong = Vec::new();
+    for (file, text) in source_files() {
+        let Some((room, _)) = file.split_once('/') else { continue };
+        if room == "arbitrary" {
+            continue;
+        }
+        let allowed = EDGES.iter().find(|(r, _)| *r == room).unwrap_or_else(|| panic!("unknown room {room}")).1;
+        for used in rooms_named(&code(&text)) {
+            let known = EDGES.iter().any(|(r, _)| *r == used);
+            if known && used != room && !allowed.contains(&used.as_str()) {
+                wrong.push(format!("src/{file} uses `crate::{used}`, which `{room}` may not"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn crates_keep_to_their_rooms() {
+    let mut wrong = Vec::new();
+    for (file, text) in source_files() {
+        let code = code(&text);
+        for (name, places) in CRATES {
+            let used = code
+                .match_indices(&format!("{name}::"))
+                .any(|(i, _)| !code[..i].ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == ':'));
+            if used && !places.iter().any(|p| file.starts_with(p)) {
+                wrong.push(format!("src/{file} names `{name}`, whose place is {places:?}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn unsafe_code_has_one_door() {
+    for (file, text) in source_files() {
+        let has = code(&text).contains("unsafe {")
+            || code(&text).contains("unsafe fn")
+            || text.contains("allow(unsafe_code)");
+        assert!(!has || file == "effect/process/sys.rs", "unsafe code in src/{file}");
+    }
+}
+
+#[test]
+fn files_say_their_question_and_stay_readable() {
+    let mut wrong = Vec::new();
+    for (file, text) in source_files() {
+        let first = text.lines().next().unwrap_or("");
+        if !first.starts_with("//!") && file != "lib.rs" {
+            wrong.push(format!("src/{file} does not say which question it answers"));
+        }
+        if text.lines().count() > 900 {
+            wrong.push(format!("src/{file} has more than 900 lines"));
+        }
+        for word in ["todo!(", "unimplemented!(", "dbg!(", "FIXME"] {
+            if text.contains(word) {
+                wrong.push(format!("src/{file} contains {word}"));
+            }
+        }
+        let stem = Path::new(&file).file_stem().unwrap().to_str().unwrap().to_owned();
+        if ["util", "utils", "common", "helpers", "manager", "imp", "prelude", "misc"].contains(&stem.as_str()) {
+            wrong.push(format!("src/{file}: a room answers a question, `{stem}` is none"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_map_names_every_room_and_every_edge() {
+    let map = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/architecture.md")).unwrap();
+    for (room, uses) in EDGES {
+        let row = format!("| `{room}` | {} |", if uses.is_empty() { "nothing".to_owned() } else { uses.join(" ") });
+        assert!(map.contains(&row), "src/architecture.md lacks the row {row}");
+    }
+    let manifest = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml")).unwrap();
+    let dependencies = manifest.split("[dependencies]").nth(1).unwrap().split("\n[").next().unwrap();
+    for line in dependencies.lines().filter(|l| l.contains('=')) {
+        let name = line.split([' ', '=']).next().unwrap();
+        assert!(map.contains(&format!("| `{name}` |")), "src/architecture.md does not say what `{name}` is for");
+    }
+}
+
+#[test]
+fn the_top_level_is_what_was_agreed() {
+    let allowed = [
+        "Cargo.toml",
+        "Cargo.lock",
+        "src",
+        "contracts",
+        "tests",
+        "fuzz",
+        "flake.nix",
+        "flake.lock",
+        "README.md",
+        "LICENSE",
+        "target",
+    ];
+    for entry in std::fs::read_dir(env!("CARGO_MANIFEST_DIR")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        assert!(name.starts_with('.') || allowed.contains(&name.as_str()), "{name} at the top level");
+    }
+}

@@ -1,0 +1,3 @@
+"use strict";
+const { total } = require("../../../packages/core/src/price.js");
+exports.order = (items) => ({ total: total(items) });

@@ -1,0 +1,8 @@
+import unittest
+
+from inventory import count
+
+
+class Count(unittest.TestCase):
+    def test_count(self):
+        self.assertEqual(count([1, 2]), 2)
