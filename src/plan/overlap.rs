@@ -78,11 +78,13 @@ struct Set {
 
 impl Token {
     /// A character for it; a star is at least one.
-    fn example(&self) -> Option<char> {
+    fn example(&self, letter: char) -> Option<char> {
         match self {
-            Token::Star => Some('x'),
+            Token::Star => Some(letter),
             Token::Slash => None,
-            Token::Char(set) if set.not => ['x', 'a', '0', '_', 'ä'].into_iter().find(|c| set.meets(&Set::only(*c))),
+            Token::Char(set) if set.not => {
+                [letter, 'x', 'a', '0', '_', 'ä'].into_iter().find(|c| set.meets(&Set::only(*c)))
+            }
             Token::Char(set) => set.ranges.first().map(|(from, _)| *from),
         }
     }
@@ -134,16 +136,17 @@ impl Pattern {
         a.iter().any(|a| b.iter().any(|b| paths_meet(a, b)))
     }
 
-    /// Some paths that the glob selects, shortest first for each alternative: `**` becomes nothing or a filler, `*` and `?` the
-    /// letter x.
+    /// Some paths that the glob selects, shortest first for each alternative: `**` becomes nothing or a filler, `*` and `?` its
+    /// first letter.
     #[must_use]
     pub fn examples(&self, fillers: &[&str]) -> Vec<String> {
         let mut found = Vec::new();
         for segments in self.alternatives.iter().flatten() {
             for filler in std::iter::once(None).chain(fillers.iter().map(Some)) {
+                let letter = filler.and_then(|f| f.chars().next()).unwrap_or('x');
                 let of = |segment: &Segment| match segment {
                     Segment::Any => filler.map(|f| (*f).to_owned()),
-                    Segment::One(tokens) => Some(tokens.iter().filter_map(Token::example).collect()),
+                    Segment::One(tokens) => Some(tokens.iter().filter_map(|t| t.example(letter)).collect()),
                 };
                 let path = segments.iter().filter_map(of).collect::<Vec<String>>().join("/");
                 // `x/**` selects x too, but nobody means that.

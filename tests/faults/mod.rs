@@ -1,5 +1,5 @@
 //! What must be withstood.
 
 mod escape;
-mod harness;
 mod git;
+mod harness;
