@@ -90,6 +90,37 @@ pub fn list() -> impl Strategy<Value = Plan> {
     vec(command(), 1..7).prop_map(|commands| bare_plan(&commands))
 }
 
+/// Commands of plans that clean up too early.
+const EARLY: &[&str] = &[
+    "make",
+    "npm run build",
+    "make clean",
+    "rm -rf build",
+    "npm run clean",
+    "pnpm lint",
+    "test -f build/a",
+    "[ -s build/b ]",
+    "test -s out/c",
+];
+
+/// A plan in which cleanups, producers and presence checks stand in any order; now and then with constraints.
+pub fn early_cleanup() -> impl Strategy<Value = Plan> {
+    let step = (select(EARLY), vec(any::<Index>(), 0..2), 0_u8..6);
+    (vec(step, 2..9), any::<bool>()).prop_map(|(chosen, sealed)| {
+        let words: Vec<&str> = chosen.iter().map(|(command, ..)| *command).collect();
+        let mut plan = crate::recover::bare::plan_of_words(&words);
+        let ids: Vec<String> = plan.steps.iter().map(|s| s.id.clone()).collect();
+        for (i, (step, (_, predecessors, rare))) in plan.steps.iter_mut().zip(chosen).enumerate() {
+            let earlier = predecessors.iter().filter(|_| rare == 0).filter_map(|index| ids.get(index.index(i.max(1))));
+            step.after = earlier.filter(|id| **id != step.id).cloned().collect();
+            if rare == 1 {
+                step.origin = Origin::Contract;
+            }
+        }
+        if sealed { digest::seal(plan) } else { plan }
+    })
+}
+
 type Settings = (Command, Origin, bool, bool, bool, Vec<(Index, bool)>, u8, bool);
 
 fn settings() -> impl Strategy<Value = Settings> {

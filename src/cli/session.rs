@@ -35,7 +35,7 @@ pub struct Session {
     pub site: Site,
     /// Which files changed, and how that is known.
     pub gathered: Gathered,
-    /// The contract; none in mode `off`, and where there need be none.
+    /// The contract; none where there need be none.
     pub loaded: Option<Loaded>,
     /// What is asked.
     pub request: Request,
@@ -274,9 +274,6 @@ fn contract(
     gathered: &Gathered,
     explicit: bool,
 ) -> Result<Option<Loaded>, Failure> {
-    if asked.mode == Mode::Off {
-        return Ok(None);
-    }
     let wanted = Wanted {
         contract: global.contract.as_deref(),
         revision: asked.contract_from.as_deref(),
@@ -286,6 +283,8 @@ fn contract(
     match load::load(site, &wanted) {
         Ok(loaded) if loaded.contract.is_some() => Ok(Some(loaded)),
         Ok(loaded) => Err(invalid(loaded)),
+        // Mode `off` verifies nothing and says so; it needs no contract, and passes no broken one over.
+        Err(LoadError::Missing(_) | LoadError::Deleted { .. }) if asked.mode == Mode::Off => Ok(None),
         Err(LoadError::Missing(_)) if explicit || asked.mode == Mode::Fallback => Ok(None),
         Err(error) => Err(load_failed(error)),
     }

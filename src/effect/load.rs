@@ -213,7 +213,11 @@ fn understand(path: &RepoPath, bytes: &[u8], sources: &mut Sources, sink: &mut D
     contract.filter(|_| !sink.has_errors())
 }
 
-fn contract_path(site: &Site, contract: Option<&Path>) -> Result<RepoPath, LoadError> {
+/// The path of the contract below the root.
+///
+/// # Errors
+/// A path that is none of the repository's.
+pub fn contract_path(site: &Site, contract: Option<&Path>) -> Result<RepoPath, LoadError> {
     let given = contract.unwrap_or(Path::new(DEFAULT_CONTRACT));
     let outside = || LoadError::Outside(shown(given));
     // An absolute path is welcome when it lies inside.

@@ -124,7 +124,8 @@ impl<'a> Input<'a> {
 
     pub fn notes(&self) -> Vec<Note> {
         let Some(contract) = self.declared else {
-            return vec![note("no-contract", "there is no contract".to_owned())];
+            let off = self.request.mode == Mode::Off;
+            return if off { Vec::new() } else { vec![note("no-contract", "there is no contract".to_owned())] };
         };
         let lock = contract.path.strip_suffix(".vplan").map(|stem| format!("{stem}.lock.kdl"));
         let files = [(Some(contract.path.as_str()), "the contract"), (lock.as_deref(), "the contract's lock")];
@@ -133,7 +134,8 @@ impl<'a> Input<'a> {
             let message = format!("{what} `{path}` is itself among the changed files");
             Some(Note { path: Some(path), ..note("contract-changed", message) })
         });
-        changed.collect()
+        let outside = super::scope::outside(&contract.scope, &self.request.changed);
+        changed.chain(outside).collect()
     }
 }
 

@@ -15,6 +15,7 @@ mod merge;
 pub mod order;
 pub mod overlap;
 pub mod request;
+pub mod scope;
 pub mod select;
 mod step;
 pub mod tier;
@@ -80,7 +81,7 @@ pub struct ContractRef {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Note {
-    /// A stable kebab-case name: `contract-changed`, `mode-off`, `trigger-lowered`, `no-contract`.
+    /// A stable kebab-case name: `contract-changed`, `mode-off`, `trigger-lowered`, `no-contract`, `outside-scope`.
     pub kind: String,
     /// One line for people.
     pub message: String,

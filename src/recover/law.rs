@@ -141,7 +141,7 @@ fn words(before: &Plan, after: &Plan) -> Result<(), String> {
 fn words_of(step: &Step) -> BTreeSet<Word> {
     let mut all: BTreeSet<Word> = step.argv.iter().flatten().cloned().collect();
     all.extend(words_of_env(&step.env));
-    all.extend(step.dir.segments().filter(|s| *s != b".").map(|s| Word::new(s)));
+    all.extend(step.dir.segments().filter(|s| *s != b".").map(Word::new));
     if let Some(unsupported) = &step.unsupported {
         all.insert(Word::from(step.command.clone()));
         words_of_chain(unsupported, &mut all);

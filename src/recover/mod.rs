@@ -123,7 +123,8 @@ pub fn classify(plan: &Plan, step: usize, evidence: &Evidence, facts: &Facts) ->
 /// depends on the set of failures, not on their order; failures of steps that the plan does not have are ignored.
 #[must_use]
 pub fn recover(plan: &Plan, failures: &[Failure], facts: &Facts) -> Recovery {
-    let index = |failure: &Failure| plan.steps.iter().position(|s| s.id == failure.step);
+    let positions = rewrite::positions(&plan.steps);
+    let index = |failure: &Failure| positions.get(&failure.step).copied();
     let mut known: Vec<(usize, Failure)> = failures.iter().filter_map(|f| Some((index(f)?, f.clone()))).collect();
     known.sort();
     known.dedup();

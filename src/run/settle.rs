@@ -69,19 +69,13 @@ fn never(state: &RunState, index: usize, step: &Step, track: &Track, before: &[S
             }
         }
     }
-    // Whatever came first ended its prospects.
-    let budget = Some(state.deadline(step)).filter(|at| *at < u64::MAX);
-    let storage = state.storage.as_ref().map(|(at, message)| (*at, message));
-    let cancelled = state.cancelled_at(step);
-    let first = [budget, cancelled, storage.map(|(at, _)| at)].into_iter().flatten().min();
-    if budget.is_some() && budget == first {
-        return not_run(Cause::Budget, "the budget was used up".to_owned());
-    }
-    match storage {
-        Some((at, message)) if cancelled.is_none_or(|c| at < c) => {
+    match state.ended_by(step) {
+        Cause::Storage => {
+            let message = state.storage.as_ref().map_or("", |(_, message)| message.as_str());
             not_run(Cause::Storage, format!("the record could not be written: {}", visible(message.as_bytes())))
         }
-        _ => not_run(Cause::Cancelled, "the run was interrupted".to_owned()),
+        Cause::Cancelled => not_run(Cause::Cancelled, "the run was interrupted".to_owned()),
+        _ => not_run(Cause::Budget, "the budget was used up".to_owned()),
     }
 }
 

@@ -271,6 +271,20 @@ impl RunState {
         if step.always { self.urgent } else { self.cancel.map(|(at, _)| at) }
     }
 
+    /// What ended this step's prospects, of all that happened to the run: what came first.
+    pub(super) fn ended_by(&self, step: &Step) -> Cause {
+        let budget = self.deadline(step);
+        let storage = self.storage.as_ref().map_or(u64::MAX, |(at, _)| *at);
+        let cancelled = self.cancelled_at(step).unwrap_or(u64::MAX);
+        if budget <= storage.min(cancelled) {
+            Cause::Budget
+        } else if storage < cancelled {
+            Cause::Storage
+        } else {
+            Cause::Cancelled
+        }
+    }
+
     pub(super) fn is_behind_failure(&self, index: usize) -> bool {
         self.plan.policy.fail_fast && self.first_failure.is_some_and(|f| f < index)
     }
@@ -284,16 +298,16 @@ impl RunState {
                 continue;
             }
             let Some(step) = plan.steps.get(index) else { continue };
-            match self.barred(index, step) {
-                Some(cause) => {
-                    self.busy.remove(&index);
-                    if let Some(track) = self.tracks.get_mut(index) {
-                        track.denied = Some(cause);
-                    }
-                    self.end(index, actions);
-                }
-                None => self.spawn(index, step, actions),
+            if self.barred(index, step).is_none() {
+                self.spawn(index, step, actions);
+                continue;
             }
+            let denied = Some(self.ended_by(step));
+            self.busy.remove(&index);
+            if let Some(track) = self.tracks.get_mut(index) {
+                track.denied = denied;
+            }
+            self.end(index, actions);
         }
         let jobs = usize::try_from(plan.policy.jobs).unwrap_or(usize::MAX).max(1);
         self.pass_over();

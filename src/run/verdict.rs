@@ -6,6 +6,7 @@ use super::state::Ending;
 use crate::base::word::visible;
 use crate::check::outcome::{Cause, Status};
 use crate::check::{Kind, Severity};
+use crate::plan::request::Mode;
 use crate::plan::{Coverage, Plan, Step};
 use serde::{Deserialize, Serialize};
 
@@ -263,7 +264,10 @@ impl Run<'_> {
             return (Verdict::Incomplete, Some(reason));
         }
         if self.plan.steps.is_empty() {
-            return (Verdict::NothingToVerify, Some("each check of the contract was left out".to_owned()));
+            let off = self.plan.request.mode == Mode::Off;
+            let reason =
+                if off { "mode is off: nothing was verified" } else { "each check of the contract was left out" };
+            return (Verdict::NothingToVerify, Some(reason.to_owned()));
         }
         (Verdict::Passed, None)
     }
@@ -284,11 +288,9 @@ impl Run<'_> {
             }
         }
         if self.plan.steps.is_empty() {
-            return self
-                .plan
-                .contract
-                .is_none()
-                .then(|| "there was nothing to run and no contract that says so".to_owned());
+            // Mode `off` was asked for: nothing is verified, which is said aloud, and `--require some` refuses it.
+            let said = self.plan.contract.is_some() || self.plan.request.mode == Mode::Off;
+            return (!said).then(|| "there was nothing to run and no contract that says so".to_owned());
         }
         let evidence = self.steps().any(|(step, r)| step.is_effective() && r.is_some_and(|r| r.status.is_pass()));
         (!evidence).then(|| "no check that counts gave evidence".to_owned())

@@ -66,13 +66,13 @@ pub fn changed(files: usize) -> String {
     paths(files).into_iter().map(|path| path + "\n").collect()
 }
 
-/// The lists as selections.
-pub fn selections(checks: usize) -> Vec<Selection> {
+/// Lists as selections.
+pub fn selections(lists: &[Vec<String>]) -> Vec<Selection> {
     let item = |text: &String| {
         let (not, text) = text.strip_prefix('!').map_or((false, text.as_str()), |text| (true, text));
         Item { not, what: What::Glob(Glob::parse(text).unwrap()) }
     };
-    lists(checks).iter().map(|list| Selection { items: list.iter().map(item).collect() }).collect()
+    lists.iter().map(|list| Selection { items: list.iter().map(item).collect() }).collect()
 }
 
 /// The paths as a change set.

@@ -128,10 +128,11 @@ fn the_second_interrupt_does_not_wait() {
     bench.job.grace_ms = PATIENCE.as_millis() as u64;
     let mut vplan = Guard(bench.command().spawn().unwrap());
     eventually("in place", || exists(&bench.path("ready")));
-    for _ in 0..2 {
-        kill_process(Pid::from_child(&vplan.0), Signal::INT).unwrap();
-    }
-    let took = eventually("the end", || vplan.0.try_wait().unwrap().is_some());
+    // Two that come at the same moment are one to the system, so the user insists.
+    let took = eventually("the end", || {
+        let _ = kill_process(Pid::from_child(&vplan.0), Signal::INT);
+        vplan.0.try_wait().unwrap().is_some()
+    });
     assert!(took < PATIENCE / 2, "{took:?}");
     assert_eq!(bench.survivors(), Vec::<String>::new());
 }

@@ -100,10 +100,12 @@ impl Bench {
 
     /// The command that starts the driver.
     pub fn command(&self) -> Command {
+        let job = self.path("job.json");
+        std::fs::write(&job, serde_json::to_vec(&self.job).unwrap()).unwrap();
         let mut command = Command::new(std::env::current_exe().unwrap());
         command
             .args(["faults::harness::driver", "--exact", "--ignored", "--nocapture", "--test-threads=1"])
-            .env("VPLAN_TEST_JOB", serde_json::to_string(&self.job).unwrap())
+            .env("VPLAN_TEST_JOB", job)
             .stdin(Stdio::null())
             .stdout(Stdio::null());
         command
@@ -119,6 +121,28 @@ impl Bench {
     pub fn seen(&self) -> Vec<Seen> {
         let text = std::fs::read_to_string(&self.job.out).unwrap_or_default();
         text.lines().map(|l| serde_json::from_str(l).unwrap()).collect()
+    }
+
+    /// The most memory that the driver ever used, in KiB.
+    pub fn peak(&self) -> u64 {
+        let status = std::fs::read_to_string(self.job.out.with_extension("status")).unwrap();
+        let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse().unwrap()
+    }
+
+    /// The log of a step.
+    pub fn log(&self, step: usize) -> Vec<u8> {
+        std::fs::read(self.job.logs.join(format!("s{step}.1.log"))).unwrap_or_default()
+    }
+
+    /// The command that starts the driver through a shell, which says what is to happen before `exec "$@"`.
+    pub fn through_shell(&self, script: &str) -> Command {
+        let plain = self.command();
+        let mut command = Command::new("sh");
+        command.args(["-c", script, "sh"]).arg(plain.get_program()).args(plain.get_args());
+        command.envs(plain.get_envs().filter_map(|(n, v)| Some((n, v?))));
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        command
     }
 
     /// Who still carries the mark.
@@ -249,7 +273,7 @@ impl Machine<'_> {
 #[test]
 #[ignore = "started by other tests, in a process of its own"]
 fn driver() {
-    let job: Job = serde_json::from_str(&std::env::var("VPLAN_TEST_JOB").unwrap()).unwrap();
+    let job: Job = serde_json::from_slice(&std::fs::read(std::env::var("VPLAN_TEST_JOB").unwrap()).unwrap()).unwrap();
     let root = Root::open(&job.root).unwrap();
     let grants = Grants { names: job.grants.iter().cloned().collect(), inherit: false };
     let environment = Environment::of_this_process(&root, grants);
@@ -291,4 +315,5 @@ fn driver() {
         })
         .unwrap();
     assert!(told.get() > 0);
+    std::fs::copy("/proc/self/status", job.out.with_extension("status")).unwrap();
 }

@@ -3,3 +3,5 @@
 mod escape;
 mod git;
 mod harness;
+mod output;
+mod records;

@@ -123,12 +123,14 @@ proptest! {
         prop_assert_eq!(one.ending, two.ending);
     }
 
-    /// The same when signals come and the disk fills up; only how long the clearing up takes may differ. Every try takes
-    /// some time here: what begins and ends in the very millisecond of a signal has either run before it, or not at all.
+    /// The same when a signal comes or the disk fills up; only how long the clearing up takes may differ (and with it, what
+    /// a second incident still finds, so there is one only). Every try takes some time here: what begins and ends in the very
+    /// millisecond of a signal has either run before it, or not at all.
     #[test]
     fn incidents_in_any_order_give_the_same_report(
-        mut case in cases(), incidents in incidents(), one in picks(), two in picks()
+        mut case in cases(), mut incidents in incidents(), one in picks(), two in picks()
     ) {
+        incidents.interrupts.truncate(usize::from(incidents.record_fails.is_none()));
         case.script.iter_mut().flatten().for_each(|b| b.duration_ms = b.duration_ms.max(1));
         let mut one = played(&case, &incidents, &one);
         let mut two = played(&case, &incidents, &two);

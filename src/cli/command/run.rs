@@ -21,7 +21,7 @@ use crate::effect::process::program::Root;
 use crate::effect::records::{RecordError, RunRecord};
 use crate::effect::terminal::same_stream;
 use crate::effect::verify::{self, Seen, Verified, verify};
-use crate::plan::Step;
+use crate::plan::{Step, scope::OUTSIDE};
 use crate::run::report::{Circumstances, DEFAULT_RETRIES};
 use crate::run::verdict::{Exit, Require};
 use std::io::Write;
@@ -45,7 +45,7 @@ pub fn run(global: &Global, args: &Run, terminal: &Terminal) -> Result<u8, Failu
     let session = Session::open(global, &args.request)?;
     let (plan, _) = session.plan(&args.request)?;
     let containment = containment(args)?;
-    let violations = plan.notes.iter().filter(|n| n.kind == "outside-scope").map(|n| n.message.clone()).collect();
+    let violations = plan.notes.iter().filter(|n| n.kind == OUTSIDE).map(|n| n.message.clone()).collect();
 
     let root = Root::open(&session.site.root).map_err(|e| broken(&e))?;
     let beneath = Beneath::open(&session.site.root).map_err(|e| broken(&e))?;

@@ -371,7 +371,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(512))]
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(512) })]
 
         #[test]
         fn what_is_written_is_read_back(files in proptest::collection::vec(any_file(), 0..12), nul: bool) {

@@ -60,6 +60,10 @@ const DEEPEST_INDENT: usize = 1;
 /// Characters of a line that are kept as evidence.
 const EVIDENCE: usize = 200;
 
+/// Programs of packages that are commonly started by name.
+const PROGRAMS: &[&str] =
+    &["esbuild", "next", "nx", "rimraf", "rollup", "ts-node", "tsc", "tsx", "turbo", "vite", "webpack"];
+
 /// Everything a row may look at.
 struct Scene<'a> {
     plan: &'a Plan,
@@ -108,6 +112,20 @@ impl<'a> Scene<'a> {
 
     fn exited(&self, code: i32) -> bool {
         self.evidence.signal.is_none() && self.evidence.exit == Some(code)
+    }
+
+    /// Whether a package manager's layer names a tool rather than a script: `pnpm vitest`, `yarn eslint`. That one is not
+    /// installed when it is not found.
+    fn names_a_program(&self, layer: &Layer) -> bool {
+        let starts = |l: &Layer| !l.echoed && layer.asked.contains(&l.program);
+        layer.role == Role::Script
+            && layer.lenient
+            && self.layers.iter().any(|l| {
+                starts(l)
+                    && (l.tool != Tool::Other
+                        || sequence::looks_only(&l.program)
+                        || PROGRAMS.contains(&l.program.as_str()))
+            })
     }
 
     /// The first line at a place that reads as one of the templates.

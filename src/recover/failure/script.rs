@@ -72,7 +72,11 @@ const fn row(name: &'static str, tools: &'static [Tool], place: Place, lines: &'
 
 /// Whether something shows that the layer's script does exist, or that it was not asked for at all.
 fn exists(scene: &Scene<'_>, layer: &Layer) -> bool {
-    layer.role != Role::Script || layer.echoed || scene.body.is_some() || declared(scene, layer) == Certainty::Yes
+    layer.role != Role::Script
+        || layer.echoed
+        || scene.body.is_some()
+        || scene.names_a_program(layer)
+        || declared(scene, layer) == Certainty::Yes
 }
 
 fn declared(scene: &Scene<'_>, layer: &Layer) -> Certainty {

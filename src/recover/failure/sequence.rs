@@ -258,6 +258,11 @@ const LOOKING: &[&str] = &[
     "yamllint",
 ];
 
+/// Whether a program is known to look at files and make none.
+pub(super) fn looks_only(program: &str) -> bool {
+    LOOKING.contains(&program)
+}
+
 fn by_program(step: &Step, layer: &Layer, words: &[String], path: &RepoPath) -> Part {
     // Behind wrappers: everything from the program on.
     let at =
@@ -269,7 +274,7 @@ fn by_program(step: &Step, layer: &Layer, words: &[String], path: &RepoPath) -> 
         "git" if rest.first().is_some_and(|w| w == "clean") => Part::Cleanup,
         "git" => Part::Bystander,
         "tsc" if rest.iter().any(|w| w == "--noEmit") => Part::Bystander,
-        program if LOOKING.contains(&program) => Part::Bystander,
+        program if looks_only(program) => Part::Bystander,
         _ => Part::Producer,
     }
 }

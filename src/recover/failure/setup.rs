@@ -148,6 +148,11 @@ pub(super) const ROWS: &[Row] = &[
                 "Error: Cannot find package '{word}' imported from {any}",
                 "MISSING DEPENDENCY Cannot find dependency '{word}'",
                 "Error: spawn {word} ENOENT",
+                // Code of the repository that imports a missing file fails; a package that does is not installed whole.
+                "Error [ERR_MODULE_NOT_FOUND]: Cannot find module '{any}' imported from {any}node_modules{any}",
+                "Error: Cannot find module '{any}' imported from {any}node_modules{any}",
+                "You are using Node.js {word} {any} requires Node.js version {any}",
+                "You are using Node.js {word} For Next.js, Node.js version {any} is required.",
                 "Error [ERR_REQUIRE_ESM]: require() of ES Module {any}node_modules{any}",
             ],
             unless: tests_ran,
@@ -304,10 +309,13 @@ const EXEC: &[(Tool, &[&str])] = &[
         Tool::Pnpm,
         &[
             "ERR_PNPM_RECURSIVE_EXEC_FIRST_FAIL Command \"{asked}\" not found",
+            "ERR_PNPM_NO_SCRIPT Missing script: {asked}",
+            "Command \"{asked}\" not found.",
             "ERR_PNPM_RECURSIVE_EXEC_FIRST_FAIL spawn {asked} ENOENT",
             "ERR_PNPM_FETCH_404 {any}",
         ],
     ),
+    (Tool::Yarn, &["error Command \"{asked}\" not found.", "Usage Error: Couldn't find a script named \"{asked}\"."]),
     (Tool::Bun, &["error: could not determine executable to run for package {any}", "error: GET {any} - 404"]),
     (
         Tool::Wrapper,
@@ -330,7 +338,8 @@ fn program_of_exec(scene: &Scene<'_>) -> Option<String> {
     if !scene.ended_badly() {
         return None;
     }
-    let layers = scene.layers.iter().filter(|l| l.role == Role::Exec && !l.echoed);
+    let starts = |l: &&Layer| l.role == Role::Exec || scene.names_a_program(l);
+    let layers = scene.layers.iter().filter(|l| !l.echoed).filter(starts);
     layers
         .filter_map(|layer| EXEC.iter().find(|(tool, _)| *tool == layer.tool).map(|(_, lines)| (layer, lines)))
         .find_map(|(layer, lines)| scene.says(layer, Place::Either, lines))

@@ -11,7 +11,7 @@ use crate::plan::{Coverage, Origin, Plan, Step};
 use crate::recover::failure::{Asked, AskedKind, asked};
 use crate::recover::rewrite::{Change, positions, replace_predecessor};
 use crate::recover::{Failure, FailureCode};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Drops the failed step, or says why not.
 pub(super) fn drop(case: &Case<'_>, code: FailureCode) -> Result<Change, String> {
@@ -41,10 +41,10 @@ pub(super) fn drop(case: &Case<'_>, code: FailureCode) -> Result<Change, String>
 /// none of them may go, whichever comes first.
 fn together<'a>(case: &Case<'a>) -> BTreeSet<&'a str> {
     let plan = case.plan;
-    let droppable = |step: &&Step| {
-        case.failures.iter().any(|failure| failure.step == step.id && is_droppable(plan, step, failure, case.facts))
-    };
-    let mut gone: BTreeSet<&str> = plan.steps.iter().filter(droppable).map(|s| s.id.as_str()).collect();
+    let by_id: BTreeMap<&str, &Step> = plan.steps.iter().map(|s| (s.id.as_str(), s)).collect();
+    let steps = case.failures.iter().filter_map(|failure| Some((by_id.get(failure.step.as_str())?, failure)));
+    let droppable = steps.filter(|(step, failure)| is_droppable(plan, step, failure, case.facts));
+    let mut gone: BTreeSet<&str> = droppable.map(|(step, _)| step.id.as_str()).collect();
     loop {
         let stays = |step: &&Step| !gone.contains(step.id.as_str());
         let needed: BTreeSet<&str> =
