@@ -5,13 +5,12 @@
 
 use super::clock::Clock;
 use super::environment::{Environment, Withheld};
-use super::process::attempt::{Buffer, Tried, Try, attempt};
-use super::process::capture::{Live, LogPlace};
+use super::process::capture::Live;
 use super::process::pool::{Handle, Pool};
-use super::process::program::{Program, Root, say};
+use super::process::program::{Program, Root};
 use super::signals::Signals;
+use super::slot::{Job, Note, Shared, Slot, log_name};
 use crate::base::path::RepoPath;
-use crate::check::Kind;
 use crate::check::evidence::{Evidence, SpawnError};
 use crate::plan::{Plan, Step};
 use crate::run::event::{Action, Event, Interrupt};
@@ -21,7 +20,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::Scope;
 use std::time::{Duration, Instant};
 
@@ -133,29 +132,7 @@ pub struct Driver {
     _signals: Signals,
 }
 
-/// What the steps' threads use too.
-struct Shared {
-    pool: Pool,
-    clock: Clock,
-}
-
-/// What other threads tell the first one.
-enum Note {
-    Ended { slot: usize, step: usize, attempt: u32, at: u64, evidence: Box<Evidence>, finished: Box<Finished> },
-    Frozen,
-    Signal(Signal),
-}
-
-/// What is given to a step's thread.
-struct Job {
-    step: usize,
-    attempt: u32,
-    log: Option<String>,
-    handle: Arc<Handle>,
-    live: Arc<Live>,
-}
-
-struct Slot {
+struct Place {
     jobs: Sender<Job>,
     busy: bool,
 }
@@ -230,7 +207,7 @@ struct Drive<'d, 's, 'e> {
     context: &'e Context<'e>,
     scope: &'s Scope<'s, 'e>,
     tell: &'d mut dyn FnMut(Message<'_>) -> Vec<Action>,
-    slots: Vec<Slot>,
+    slots: Vec<Place>,
     running: BTreeMap<usize, Busy>,
     todo: VecDeque<Action>,
     wake: Option<u64>,
@@ -277,10 +254,7 @@ impl<'e> Drive<'_, '_, 'e> {
 
     fn receive(&self, timeout: Option<Duration>) -> Option<Note> {
         match timeout {
-            Some(timeout) => match self.driver.inbox.recv_timeout(timeout) {
-                Ok(note) => Some(note),
-                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
-            },
+            Some(timeout) => self.driver.inbox.recv_timeout(timeout).ok(),
             None => self.driver.inbox.recv().ok(),
         }
     }
@@ -378,16 +352,11 @@ impl<'e> Drive<'_, '_, 'e> {
     fn new_slot(&mut self) -> io::Result<usize> {
         let slot = self.slots.len();
         let (jobs, inbox) = channel::<Job>();
-        let (shared, plan, context) = (&self.driver.shared, self.plan, self.context);
         let outbox = self.driver.outbox.clone();
-        let work = move || {
-            let mut buffer = Buffer::default();
-            while let Ok(job) = inbox.recv() {
-                let _ = outbox.send(do_job(shared, plan, context, slot, job, &mut buffer, &outbox));
-            }
-        };
+        let own = Slot { number: slot, shared: &self.driver.shared, plan: self.plan, context: self.context, outbox };
+        let work = move || own.work(&inbox);
         std::thread::Builder::new().name("step".to_owned()).spawn_scoped(self.scope, work)?;
-        self.slots.push(Slot { jobs, busy: false });
+        self.slots.push(Place { jobs, busy: false });
         Ok(slot)
     }
 
@@ -444,120 +413,5 @@ impl<'e> Drive<'_, '_, 'e> {
         let actions = (self.tell)(Message::Resumed);
         self.todo.extend(actions);
         later.into_iter().for_each(|note| self.note(note));
-    }
-}
-
-fn do_job(
-    shared: &Shared,
-    plan: &Plan,
-    context: &Context<'_>,
-    slot: usize,
-    job: Job,
-    buffer: &mut Buffer,
-    outbox: &Sender<Note>,
-) -> Note {
-    let Job { step: index, attempt: number, log, handle, live } = job;
-    let started = shared.clock.elapsed();
-    let mut finished = Finished { started_at: millis(started), ..Finished::default() };
-    let mut evidence = match plan.steps.get(index) {
-        Some(step) if step.kind == Kind::File => (context.evaluate)(step),
-        Some(step) => {
-            let frozen = || drop(outbox.send(Note::Frozen));
-            let place = context.logs.zip(log.as_deref()).map(|(folder, name)| LogPlace { folder, name });
-            let live = context.tick.map(|_| &*live);
-            let tried = run_step(shared, context, step, place, live, &handle, buffer, &frozen, &mut finished);
-            finished.log = log.filter(|_| tried.logged);
-            finished.log_error = tried.log_error.map(|e| format!("the log could not be written: {}", say(&e)));
-            finished.program = tried.program;
-            finished.survivors = tried.survivors;
-            tried.evidence
-        }
-        None => Evidence::default(),
-    };
-    let ended = shared.clock.elapsed();
-    evidence.duration_ms = millis(ended.saturating_sub(started));
-    Note::Ended {
-        slot,
-        step: index,
-        attempt: number,
-        at: millis(ended),
-        evidence: Box::new(evidence),
-        finished: Box::new(finished),
-    }
-}
-
-#[expect(clippy::too_many_arguments, reason = "the parts of one call, each from another place")]
-fn run_step(
-    shared: &Shared,
-    context: &Context<'_>,
-    step: &Step,
-    log: Option<LogPlace<'_>>,
-    live: Option<&Live>,
-    handle: &Handle,
-    buffer: &mut Buffer,
-    frozen: &dyn Fn(),
-    finished: &mut Finished,
-) -> Tried {
-    let environment = context.environment.of_step(context.root, step);
-    let watch = step.unchanged.as_ref().map(|_| (context.watch)(step));
-    let what = Try {
-        root: context.root,
-        search: &environment.search,
-        dir: &step.dir,
-        argv: step.argv.as_deref().unwrap_or_default(),
-        env: &environment.variables,
-        secrets: &environment.secrets,
-        log,
-        max_output: context.max_output,
-        live,
-    };
-    let mut tried = attempt(&shared.pool, &what, handle, buffer, frozen);
-    tried.evidence.mutated = watch.and_then(|look| look());
-    finished.withheld = environment.withheld;
-    tried
-}
-
-fn millis(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
-}
-
-/// The name of a try's log: the step's id with everything escaped that means something to a file system, so that different
-/// steps have different names.
-fn log_name(id: &str, attempt: u32, round: u32) -> String {
-    let mut name = String::new();
-    for byte in id.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' => name.push(char::from(byte)),
-            b'.' if !name.is_empty() => name.push('.'),
-            byte => name.push_str(&format!("%{byte:02x}")),
-        }
-    }
-    if name.len() > 180 {
-        let digest = crate::base::canon::Digest::of(id.as_bytes()).hex();
-        name = format!("{}%%{}", name.get(..100).unwrap_or_default(), digest.get(..32).unwrap_or_default());
-    }
-    let again = if round > 1 { format!(".r{round}") } else { String::new() };
-    format!("{name}.{attempt}{again}.log")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn log_names() {
-        for (id, want) in [
-            ("api-tests", "api-tests.1.log"),
-            ("std/rust", "std%2frust.1.log"),
-            ("../../etc/passwd", "%2e.%2f..%2fetc%2fpasswd.1.log"),
-            (".", "%2e.1.log"),
-            ("a b\n", "a%20b%0a.1.log"),
-            ("größe", "gr%c3%b6%c3%9fe.1.log"),
-        ] {
-            assert_eq!(log_name(id, 1, 1), want);
-        }
-        assert_eq!(log_name("a", 2, 3), "a.2.r3.log");
-        let (a, b) = (log_name(&"ö".repeat(300), 1, 1), log_name(&format!("{}x", "ö".repeat(300)), 1, 1));
-        assert!(a.len() < 200 && a != b);
     }
 }

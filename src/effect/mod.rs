@@ -12,4 +12,5 @@ pub mod load;
 pub mod process;
 pub mod records;
 mod signals;
+mod slot;
 pub mod terminal;

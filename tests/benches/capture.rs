@@ -78,7 +78,8 @@ fn main() {
         ];
         times.iter_mut().zip(round).for_each(|(all, one)| all.push(BYTES as f64 / 1e9 / one.as_secs_f64()));
     }
-    let names = ["cmd > file", "cmd | cat > file", "vplan, all kept", "vplan, 64 MiB kept", "vplan, 64 MiB kept, masked"];
+    let names =
+        ["cmd > file", "cmd | cat > file", "vplan, all kept", "vplan, 64 MiB kept", "vplan, 64 MiB kept, masked"];
     for (name, speeds) in names.iter().zip(&times) {
         let ratio = median(speeds.iter().zip(&times[1]).map(|(a, b)| a / b).collect());
         println!("{name:28} {:.2} GB/s, {ratio:.2} x `cmd | cat > file`", median(speeds.clone()));

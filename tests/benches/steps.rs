@@ -65,7 +65,9 @@ fn supervised(root: &Root, jobs: usize) -> Duration {
             }
             Message::Event(event, finished) => {
                 let ended = match &event {
-                    Event::Finished { step, attempt, at, evidence } => Some((*step, *attempt, *at, evidence.duration_ms)),
+                    Event::Finished { step, attempt, at, evidence } => {
+                        Some((*step, *attempt, *at, evidence.duration_ms))
+                    }
                     _ => None,
                 };
                 let actions = state.handle(event);
