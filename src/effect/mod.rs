@@ -12,5 +12,5 @@ pub mod load;
 pub mod process;
 pub mod records;
 mod signals;
-mod slot;
+mod step;
 pub mod terminal;
