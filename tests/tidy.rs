@@ -31,6 +31,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("signal_hook", &["effect/"]),
     ("tempfile", &["effect/"]),
     ("jsonc_parser", &["front/"]),
+    ("kdl", &["plan/kdl.rs"]),
     ("proptest", &["arbitrary"]),
 ];
 

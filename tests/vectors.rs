@@ -21,6 +21,7 @@ const LATER: &[(&str, &str)] = &[
     ("exit-123", "plan files"),
     ("exit-125", "plan files"),
     ("exit-131", "plan files"),
+    ("exit-132", "plan files"),
 ];
 
 struct Case {

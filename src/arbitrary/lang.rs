@@ -1,1 +1,426 @@
-//! Which values of `lang` are worth testing?
+//! Which values of `lang` are worth testing? Contracts as a model that can be written in many styles, and command texts.
+
+use crate::base::command::{Env, quote};
+use crate::base::word::Word;
+use proptest::collection::{btree_map, vec};
+use proptest::prelude::*;
+use proptest::sample::{Index, select};
+
+/// A piece of a statement, before it is decided how it is written.
+#[derive(Clone, Debug)]
+pub enum Piece {
+    /// Written as it is.
+    Bare(String),
+    /// A string, in any quoting.
+    Str(String),
+    /// A word of a command, in any quoting.
+    Arg(String),
+    /// Written as it is, without a blank before it.
+    Glued(&'static str),
+    /// The text behind `shell`, which knows no comments.
+    Text(String),
+}
+
+/// A statement.
+#[derive(Clone, Debug)]
+pub struct Line {
+    /// Keyword and arguments.
+    pub pieces: Vec<Piece>,
+    /// Its block.
+    pub body: Option<Vec<Line>>,
+    /// Whether the lines of its block may stand in any order.
+    pub free: bool,
+}
+
+/// A contract without errors of syntax.
+#[derive(Clone)]
+pub struct Contract(pub Vec<Line>);
+
+impl std::fmt::Debug for Contract {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.write(Style::plain()))
+    }
+}
+
+/// Decides how something is written: an endless sequence of small numbers.
+#[derive(Clone, Debug)]
+pub struct Style(Vec<u8>, usize);
+
+impl Style {
+    /// Two blanks, no comments, no continuations.
+    #[must_use]
+    pub fn plain() -> Self {
+        Self(vec![0], 0)
+    }
+
+    fn pick(&mut self, most: u8) -> u8 {
+        let byte = self.0.get(self.1 % self.0.len().max(1)).copied().unwrap_or(0);
+        self.1 += 1;
+        byte % most.max(1)
+    }
+}
+
+/// Any style.
+pub fn style() -> impl Strategy<Value = Style> {
+    vec(any::<u8>(), 16..64).prop_map(|bytes| Style(bytes, 0))
+}
+
+impl Contract {
+    /// Writes the contract in a style.
+    #[must_use]
+    pub fn write(&self, mut style: Style) -> String {
+        let mut out = String::new();
+        write_lines(&self.0, 0, &mut style, &mut out);
+        out
+    }
+
+    /// The same contract with the settings of its blocks in another order.
+    #[must_use]
+    pub fn permuted(&self, by: &[Index]) -> Self {
+        let mut by = by.iter().cycle();
+        Self(permute(&self.0, false, &mut by))
+    }
+}
+
+fn permute<'a>(lines: &[Line], free: bool, by: &mut impl Iterator<Item = &'a Index>) -> Vec<Line> {
+    let mut out: Vec<Line> = Vec::new();
+    for line in lines {
+        let body = line.body.as_ref().map(|b| permute(b, line.free, by));
+        let line = Line { body, ..line.clone() };
+        let at = if free { by.next().map_or(0, |i| i.index(out.len() + 1)) } else { out.len() };
+        out.insert(at, line);
+    }
+    out
+}
+
+fn write_lines(lines: &[Line], depth: usize, style: &mut Style, out: &mut String) {
+    for line in lines {
+        match style.pick(8) {
+            1 => out.push('\n'),
+            2 => out.push_str(" \t\n\n"),
+            3 => out.push_str("  # a comment: it's \"{ \\\n"),
+            _ => {}
+        }
+        let raw = line.pieces.iter().any(|p| matches!(p, Piece::Text(_)));
+        let indent = match style.pick(3) {
+            0 => "  ",
+            1 => "\t",
+            _ => " ",
+        };
+        out.push_str(&indent.repeat(depth));
+        for (i, piece) in line.pieces.iter().enumerate() {
+            if i > 0 && !matches!(piece, Piece::Glued(_)) {
+                blank(style, out);
+            }
+            write_piece(piece, style, out);
+        }
+        if let Some(body) = &line.body {
+            blank(style, out);
+            out.push('{');
+            end(style, false, out);
+            write_lines(body, depth + 1, style, out);
+            out.push('}');
+        }
+        end(style, raw && line.body.is_none(), out);
+    }
+}
+
+fn blank(style: &mut Style, out: &mut String) {
+    out.push_str(["  ", "\t", " \\\n ", " "].get(usize::from(style.pick(12))).copied().unwrap_or(" "));
+}
+
+fn end(style: &mut Style, raw: bool, out: &mut String) {
+    out.push_str(match style.pick(6) {
+        1 => "  \n",
+        2 if !raw => " # it's {\n",
+        3 if !raw => "\t#\n",
+        4 => "\r\n",
+        _ => "\n",
+    });
+}
+
+fn write_piece(piece: &Piece, style: &mut Style, out: &mut String) {
+    match piece {
+        Piece::Bare(text) | Piece::Text(text) => out.push_str(text),
+        Piece::Glued(text) => out.push_str(text),
+        Piece::Str(text) => {
+            let literal = !text.contains(['\'', '\n', '\r']);
+            match style.pick(3) {
+                1 if literal => out.push_str(&format!("'{text}'")),
+                2 => {
+                    out.push('"');
+                    text.chars().for_each(|c| out.push_str(&format!("\\u{{{:x}}}", u32::from(c))));
+                    out.push('"');
+                }
+                _ => {
+                    out.push('"');
+                    for c in text.chars() {
+                        match c {
+                            '\n' => out.push_str("\\n"),
+                            '\r' => out.push_str("\\r"),
+                            '"' | '\\' => out.extend(['\\', c]),
+                            c => out.push(c),
+                        }
+                    }
+                    out.push('"');
+                }
+            }
+        }
+        Piece::Arg(text) => {
+            let plain = !text.is_empty() && !text.contains(['\n', '\r']);
+            match style.pick(3) {
+                1 if plain && !text.contains('\'') => out.push_str(&format!("'{text}'")),
+                // An escaped blank at the end of a line would read as a continuation gone wrong.
+                2 if plain && !text.ends_with([' ', '\t']) => text.chars().for_each(|c| out.extend(['\\', c])),
+                _ => out.push_str(&quote(&Word::from(text.as_str()))),
+            }
+        }
+    }
+}
+
+/// A name.
+pub fn name() -> impl Strategy<Value = String> {
+    "[A-Za-z_][A-Za-z0-9_-]{0,7}"
+}
+
+/// The text of a string or an argument: words with everything in them that means something somewhere. Bidirectional
+/// controls may not stand in a contract as they are, so they are not among it.
+pub fn text() -> impl Strategy<Value = String> {
+    let odd = select(vec![
+        "'",
+        "\"",
+        "\\",
+        "#",
+        " #",
+        "{",
+        "}",
+        "{changed}",
+        "$X",
+        "$(",
+        "`",
+        "&&",
+        "|",
+        ";",
+        "\n",
+        "\t",
+        "\r",
+        "é",
+        "日",
+        "!",
+        "*",
+        "?",
+        "[a]",
+        "~",
+        ":",
+        "->",
+        ",",
+        "=",
+        " ",
+        "\u{1b}",
+        "\u{feff}",
+        "\u{e000}",
+    ]);
+    vec(prop_oneof!["[a-z0-9./_-]{1,4}".boxed(), odd.prop_map(str::to_owned).boxed()], 0..5).prop_map(|p| p.concat())
+}
+
+fn program() -> impl Strategy<Value = String> {
+    "[a-z]{1,6}".prop_filter("no builtin", |name| is_program(name.as_bytes()))
+}
+
+/// Whether the grammar takes a word for a program.
+fn is_program(name: &[u8]) -> bool {
+    let words = [Word::new(name)];
+    let text = crate::base::command::to_text(&Env::new(), &words);
+    matches!(crate::lang::command::parse_command(&text), crate::base::command::Command::Argv { .. })
+}
+
+fn bare(text: impl Into<String>) -> Piece {
+    Piece::Bare(text.into())
+}
+
+fn line(pieces: Vec<Piece>) -> Line {
+    Line { pieces, body: None, free: false }
+}
+
+fn sel() -> impl Strategy<Value = Piece> {
+    prop_oneof![
+        3 => "!?[a-z*./]{1,8}".prop_map(Piece::Str),
+        1 => name().prop_map(Piece::Bare),
+        1 => name().prop_map(|n| Piece::Bare(format!("!{n}"))),
+    ]
+}
+
+fn command() -> impl Strategy<Value = Vec<Piece>> {
+    let assignments = btree_map("[A-Z_]{1,3}", "[a-z0-9]{0,3}", 0..2);
+    let args = vec(prop_oneof![4 => text().prop_map(Piece::Arg), 1 => Just(bare("{changed}"))], 0..4);
+    (assignments, program(), args).prop_map(|(env, program, args)| {
+        let mut pieces: Vec<Piece> = env.into_iter().map(|(k, v)| bare(format!("{k}={v}"))).collect();
+        pieces.push(Piece::Arg(program));
+        pieces.extend(args);
+        pieces
+    })
+}
+
+fn list(word: &'static str, items: impl Strategy<Value = Piece>) -> impl Strategy<Value = Vec<Piece>> {
+    vec(items, 1..4).prop_map(move |items| [bare(word)].into_iter().chain(items).collect())
+}
+
+fn words(pieces: &[&str]) -> Vec<Piece> {
+    pieces.iter().map(|p| bare(*p)).collect()
+}
+
+fn verb() -> impl Strategy<Value = Line> {
+    let assertion = prop_oneof![
+        select(vec!["exists", "absent", "not-empty", "size 1B..2KiB", "size ..3MB", "type utf8"])
+            .prop_map(|w| words(&[w])),
+        text().prop_map(|t| vec![bare("contains"), Piece::Str(t)]),
+    ];
+    prop_oneof![
+        (select(vec!["run", "compile", "test", "lint"]), command())
+            .prop_map(|(verb, command)| line([bare(verb)].into_iter().chain(command).collect())),
+        "[a-z|&;<>'\"#{}$ ]{0,8}x".prop_map(|t| line(vec![bare("shell"), Piece::Text(t.trim().to_owned())])),
+        text().prop_map(|t| line(vec![bare("judge"), Piece::Str(t)])),
+        ("[a-z/.]{1,6}", vec(assertion, 1..3)).prop_map(|(path, body)| Line {
+            pieces: vec![bare("file"), Piece::Str(path)],
+            body: Some(body.into_iter().map(line).collect()),
+            free: false,
+        }),
+    ]
+}
+
+fn setting() -> impl Strategy<Value = Vec<Piece>> {
+    prop_oneof![
+        select(vec![
+            "setup",
+            "always",
+            "optional",
+            "timeout 5m",
+            "retries 2",
+            "exit 0 3",
+            "skip-exit 77",
+            "tier 1",
+            "severity warning",
+            "format tap",
+            "max-errors 0",
+            "min-tests 4",
+            "pass-env HOME CARGO_*",
+        ])
+        .prop_map(|w| words(&[w])),
+        text().prop_map(|t| vec![bare("describe"), Piece::Str(t)]),
+        ("[A-Z]{1,4}", "[a-z]{0,3}").prop_map(|(k, v)| vec![bare("env"), bare(format!("{k}={v}"))]),
+        list("tags", name().prop_map(Piece::Bare)),
+        list("needs", name().prop_map(Piece::Bare)),
+        list("produces", "[a-z*/]{1,6}".prop_map(Piece::Str)),
+        list("inputs", sel()),
+        "[a-z*/]{1,6}".prop_map(|g| vec![bare("report"), bare("junit"), Piece::Str(g)]),
+    ]
+}
+
+fn check() -> impl Strategy<Value = Line> {
+    let block = (name(), verb(), vec(setting(), 0..5)).prop_map(|(name, verb, settings)| Line {
+        pieces: vec![bare("check"), bare(name)],
+        body: Some([verb].into_iter().chain(settings.into_iter().map(line)).collect()),
+        free: true,
+    });
+    let short = (name(), command()).prop_map(|(name, command)| {
+        line([bare("check"), bare(name), Piece::Glued(":")].into_iter().chain(command).collect())
+    });
+    let anonymous = command().prop_map(|c| line([bare("run")].into_iter().chain(c).collect()));
+    prop_oneof![block, short, anonymous]
+}
+
+fn entry() -> impl Strategy<Value = Line> {
+    check().prop_recursive(4, 24, 4, |inner| {
+        let head = prop_oneof![
+            list("byRole", name().prop_map(Piece::Bare)),
+            list("whenChangedAny", sel()),
+            list("whenChangedOnly", sel()),
+            list("whenExists", text().prop_map(Piece::Str)),
+        ];
+        let group = (head, vec(inner, 0..4)).prop_map(|(pieces, body)| Line { pieces, body: Some(body), free: false });
+        prop_oneof![check(), group]
+    })
+}
+
+fn top() -> impl Strategy<Value = Line> {
+    let flat = prop_oneof![
+        text().prop_map(|t| vec![bare("contract"), Piece::Str(t)]),
+        (name(), vec(sel(), 1..4))
+            .prop_map(|(n, s)| [bare("paths"), bare(n), bare("=")].into_iter().chain(s).collect()),
+        (name(), vec(sel(), 1..3))
+            .prop_map(|(n, s)| [bare("risk"), bare(n), bare("tier"), bare("1")].into_iter().chain(s).collect()),
+        (name(), name(), name()).prop_map(|(a, b, c)| vec![
+            bare("sequence"),
+            bare(a),
+            Piece::Glued(","),
+            bare(b),
+            bare("->"),
+            bare(c)
+        ]),
+        command().prop_map(|c| [bare("judge-with")].into_iter().chain(c).collect::<Vec<_>>()),
+    ];
+    let policy = prop_oneof![
+        Just(("limits", vec!["budget 5m", "jobs 2"])),
+        Just(("gate", vec!["confirmations 2", "retries 1", "propagate off"])),
+        Just(("defaults", vec!["timeout 3s", "tags a b", "retries 0"])),
+    ];
+    prop_oneof![
+        3 => entry(),
+        2 => flat.prop_map(line),
+        1 => policy.prop_map(|(head, body)| Line {
+            pieces: words(&[head]),
+            body: Some(body.into_iter().map(|b| line(words(&[b]))).collect()),
+            free: true,
+        }),
+    ]
+}
+
+/// A contract without errors of syntax; what it says need not make sense.
+pub fn contract() -> impl Strategy<Value = Contract> {
+    vec(top(), 0..6).prop_map(|lines| Contract([line(words(&["vplan", "1"]))].into_iter().chain(lines).collect()))
+}
+
+/// A text that was a contract before somebody made a few changes to it.
+pub fn damaged() -> impl Strategy<Value = String> {
+    let edit = (any::<Index>(), 0_usize..6, "[\\PC\n\\\\\"'{}#:!=,> -]{0,3}");
+    (contract(), style(), vec(edit, 0..6)).prop_map(|(contract, style, edits)| {
+        let mut chars: Vec<char> = contract.write(style).chars().collect();
+        for (at, gone, new) in edits {
+            let at = at.index(chars.len() + 1);
+            let end = (at + gone).min(chars.len());
+            chars.splice(at..end, new.chars());
+        }
+        chars.into_iter().collect()
+    })
+}
+
+/// An environment and an argument vector of any bytes that a process could be given and the grammar can name.
+pub fn environment_and_words() -> impl Strategy<Value = (Env, Vec<Word>)> {
+    let word = prop_oneof![
+        text().prop_map(|t| Word::from(t.as_str())),
+        vec(1_u8.., 0..6).prop_map(Word::new),
+        any::<String>().prop_map(|s| Word::from(s.replace('\0', "").as_str())),
+    ]
+    .boxed();
+    let program = word.clone().prop_filter("a program's name", |w| is_program(w.as_bytes()));
+    (btree_map("[A-Za-z_][A-Za-z0-9_]{0,4}", word.clone(), 0..3), program, vec(word, 0..5)).prop_map(
+        |(env, program, args)| {
+            let words = [program].into_iter().chain(args).collect();
+            (env, words)
+        },
+    )
+}
+
+/// Command text: whole words in every quoting, operators and expansions, and loose characters.
+pub fn command_text() -> impl Strategy<Value = String> {
+    let fragment = prop_oneof![
+        6 => "[a-z0-9./=_-]{1,4}",
+        2 => "'[a-z \"$&\\\\]{0,4}'",
+        2 => r#""([a-z ']|\\["\\$`a]){0,4}""#,
+        2 => r#"\\[a-z "'$&|#\\]"#,
+        4 => " {1,2}",
+        1 => select(vec!["&&", " && ", "|", "||", ";", "&", "$X", "$(a)", "`", "$'\\x41'", "{changed}", "{", "}", "!", "#",
+            "\n", "\\\n", "'", "\"", "cd ", "A=1 "]).prop_map(str::to_owned),
+    ];
+    vec(fragment, 0..10).prop_map(|parts| parts.concat())
+}

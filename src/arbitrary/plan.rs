@@ -1,1 +1,398 @@
-//! Which values of `plan` are worth testing?
+//! Which contracts, requests, facts and plans are worth testing?
+
+use crate::arbitrary::glob::path;
+use crate::base::canon::Digest;
+use crate::base::change::{ChangeSet, ChangedFile, Status};
+use crate::base::command::{Command, Env, Piece, Unsupported, UnsupportedReason};
+use crate::base::glob::{Glob, Item, Selection, What};
+use crate::base::path::RepoPath;
+use crate::base::span::Place;
+use crate::base::word::Word;
+use crate::check::request::Assertion;
+use crate::check::{Kind, Severity};
+use crate::contract::{
+    BUILT_IN_ROLES, Body, Check, Condition, Contract, Gate, Limits, Placement, RecoverPolicy, Risk, Role, Scope,
+    Sequence, Test,
+};
+use crate::plan::Plan;
+use crate::plan::compile::{Compiled, compile};
+use crate::plan::facts::{Answer, Certainty, Facts, Question};
+use crate::plan::request::{Boundary, Mode, Request, Risk as RiskLevel, Selector, Skip};
+use proptest::prelude::*;
+use std::sync::Arc;
+
+/// Paths that conditions and changes share: few, so that they meet.
+const PATHS: [&str; 12] = [
+    "src/a.rs",
+    "src/b.rs",
+    "src/gen/a.rs",
+    "docs/a.md",
+    "docs/b.md",
+    "README.md",
+    "Makefile",
+    "package.json",
+    "-x",
+    "@y",
+    "src",
+    "contracts/verify.vplan",
+];
+const GLOBS: [&str; 9] =
+    ["src/**", "docs/**", "**/*.md", "*", "**", "src/a.rs", "src/{a,b}.rs", "**/gen/**", "never/**"];
+const ARTIFACTS: [&str; 5] = ["dist/**", "dist/app.js", "out/*.o", "**/*.o", "other/**"];
+const COMMANDS: [&str; 6] = ["true", "echo a", "echo b", "make test", "npm run lint", "./check.sh"];
+
+fn repo_path(text: &str) -> RepoPath {
+    RepoPath::parse(text.as_bytes()).unwrap_or_else(|_| RepoPath::root())
+}
+
+fn globs(texts: &[&str]) -> Vec<Glob> {
+    texts.iter().filter_map(|t| Glob::parse(t).ok()).collect()
+}
+
+/// A command of words without quotes; `{changed}` stands for itself.
+#[must_use]
+pub fn command(text: &str) -> Command {
+    let piece = |w: &str| if w == "{changed}" { Piece::Changed } else { Piece::Word(Word::from(w)) };
+    Command::Argv { env: Env::new(), pieces: text.split(' ').map(piece).collect() }
+}
+
+/// A named check `run true` with the settings of a check that says nothing else.
+#[must_use]
+pub fn plain_check(id: &str) -> Check {
+    Check {
+        id: id.to_owned(),
+        named: true,
+        place: Place::default(),
+        line: 1,
+        column: 1,
+        kind: Kind::Run,
+        body: Body::Command(command("true")),
+        placements: vec![Placement { conditions: Vec::new(), line: 1, is_use: false }],
+        tier: 0,
+        describe: None,
+        dir: RepoPath::root(),
+        env: Env::new(),
+        pass_env: Vec::new(),
+        tool_path: Vec::new(),
+        timeout_ms: 60_000,
+        retries: 0,
+        exit: vec![0],
+        skip_exit: Vec::new(),
+        tags: Vec::new(),
+        needs: Vec::new(),
+        produces: Vec::new(),
+        cleans: Vec::new(),
+        requires: Vec::new(),
+        unchanged: None,
+        inputs: None,
+        setup: false,
+        always: false,
+        exclusive: None,
+        format: "auto".to_owned(),
+        report: None,
+        max_errors: 0,
+        max_warnings: None,
+        min_tests: None,
+        severity: Severity::Blocking,
+        optional: false,
+        context: None,
+    }
+}
+
+/// A contract of these checks and nothing else.
+#[must_use]
+pub fn plain_contract(checks: Vec<Check>) -> Contract {
+    Contract {
+        name: None,
+        path: "contracts/verify.vplan".to_owned(),
+        digest: Digest::of(b"contract"),
+        checks,
+        conditions: Vec::new(),
+        risks: Vec::new(),
+        sequences: Vec::new(),
+        roles: BUILT_IN_ROLES.iter().map(|r| ((*r).to_owned(), Role::default())).collect(),
+        limits: Limits::default(),
+        scope: Scope::default(),
+        recover: RecoverPolicy::default(),
+        gate: Gate::default(),
+        judge_with: None,
+    }
+}
+
+/// Selections of a few globs, some behind names, some excluding.
+pub fn selection() -> impl Strategy<Value = Selection> {
+    let glob = || prop::sample::select(&GLOBS[..]).prop_filter_map("no glob", |t| Glob::parse(t).ok());
+    let plain = move || glob().prop_map(What::Glob);
+    let inner = prop::collection::vec((plain(), prop::bool::weighted(0.2)), 1..3).prop_map(items);
+    let named = (prop::sample::select(&["api", "prose"][..]), inner)
+        .prop_map(|(name, items)| What::Paths { items: Arc::new(items), name: name.to_owned() });
+    let what = prop_oneof![4 => plain(), 1 => named];
+    prop::collection::vec((what, prop::bool::weighted(0.25)), 1..4).prop_map(items)
+}
+
+/// The first item is positive.
+fn items(list: Vec<(What, bool)>) -> Selection {
+    Selection { items: list.into_iter().enumerate().map(|(i, (what, not))| Item { not: not && i > 0, what }).collect() }
+}
+
+/// Conditions of every kind.
+pub fn condition() -> impl Strategy<Value = Condition> {
+    let roles = prop::sample::subsequence(&BUILT_IN_ROLES[..], 1..3)
+        .prop_map(|r| Test::Role(r.into_iter().map(str::to_owned).collect()));
+    let exists =
+        prop::sample::subsequence(&PATHS[..4], 1..3).prop_map(|p| Test::Exists(p.into_iter().map(repo_path).collect()));
+    let test = prop_oneof![
+        2 => roles,
+        4 => selection().prop_map(Test::ChangedAny),
+        2 => selection().prop_map(Test::ChangedAll),
+        2 => selection().prop_map(Test::ChangedOnly),
+        2 => selection().prop_map(Test::ChangedNone),
+        1 => exists,
+    ];
+    (test, 1_usize..100).prop_map(|(test, line)| Condition { line, test })
+}
+
+/// What a check does: mostly commands, so that some are equal.
+fn body() -> impl Strategy<Value = (Kind, Body)> {
+    let run = prop::sample::select(&COMMANDS[..]).prop_map(|c| (Kind::Run, Body::Command(command(c))));
+    let test = prop::sample::select(&COMMANDS[..]).prop_map(|c| (Kind::Test, Body::Command(command(c))));
+    let changed = Just((Kind::Lint, Body::Command(command("lint {changed} end"))));
+    let shell = Just((Kind::Shell, Body::Shell("a | b".to_owned())));
+    let file = Just((Kind::File, Body::File { path: repo_path("dist/app.js"), assertions: vec![Assertion::Exists] }));
+    let judge = Just((Kind::Judge, Body::Judge("is it good?".to_owned())));
+    let unsupported = Just((Kind::Run, Body::Command(unsupported())));
+    prop_oneof![8 => run, 2 => test, 2 => changed, 1 => shell, 1 => file, 1 => judge, 1 => unsupported]
+}
+
+/// A command outside the grammar.
+#[must_use]
+pub fn unsupported() -> Command {
+    let unsupported =
+        Unsupported { chain: Vec::new(), offset: 2, reason: UnsupportedReason::Operator, text: "|".to_owned() };
+    Command::Unsupported { text: "a | b".to_owned(), unsupported }
+}
+
+/// A check whose conditions, needs and sequences are drawn later.
+fn check() -> impl Strategy<Value = Check> {
+    let settings = (
+        prop::sample::subsequence(&ARTIFACTS[..], 0..2),
+        prop::sample::subsequence(&ARTIFACTS[..], 0..2),
+        prop::sample::subsequence(&ARTIFACTS[..], 0..2),
+        prop::sample::subsequence(&["fast", "docs-safe"][..], 0..2),
+        prop::sample::select(&[".", ".", ".", "src", "docs"][..]),
+        any::<[bool; 4]>(),
+    );
+    let tier = prop::sample::select(&[0_u8, 0, 0, 1, 2][..]);
+    (body(), settings, tier, any::<bool>(), 0_u32..3).prop_map(|((kind, body), settings, tier, named, retries)| {
+        let (cleans, produces, requires, tags, dir, [setup, always, optional, warning]) = settings;
+        let named = named || !matches!(body, Body::Command(_));
+        let plain = plain_check("");
+        if !named {
+            return Check { kind, body, tier, named, ..plain };
+        }
+        Check {
+            named,
+            kind,
+            body,
+            tier,
+            dir: repo_path(dir),
+            retries,
+            timeout_ms: kind.default_timeout_ms(),
+            tags: tags.into_iter().map(str::to_owned).collect(),
+            cleans: globs(&cleans),
+            produces: globs(&produces),
+            requires: globs(&requires),
+            setup: setup && always,
+            always: always && optional,
+            optional,
+            severity: if warning { Severity::Warning } else { Severity::Blocking },
+            ..plain
+        }
+    })
+}
+
+/// Contracts that validation would accept: names that exist, no cycle, no sequence against the tiers.
+pub fn contract() -> impl Strategy<Value = Contract> {
+    let placements = prop::collection::vec(prop::collection::vec(any::<prop::sample::Index>(), 0..3), 1..3);
+    let checks = prop::collection::vec((check(), placements, any::<u8>()), 1..9);
+    let conditions = prop::collection::vec(condition(), 1..6);
+    let edges = prop::collection::vec(any::<(prop::sample::Index, prop::sample::Index)>(), 0..5);
+    let sequences = prop::collection::vec(
+        prop::collection::vec(prop::collection::vec(any::<prop::sample::Index>(), 1..3), 2..4),
+        0..3,
+    );
+    let risks = prop::collection::vec((selection(), 0_u8..3), 0..3);
+    let limits = (prop::option::of(1_u64..4), prop::option::of(1_u32..4), any::<bool>());
+    (checks, conditions, edges, sequences, risks, limits).prop_map(
+        |(checks, conditions, edges, sequences, risks, limits)| {
+            let n = checks.len();
+            // An order that every constraint agrees with, and that is not the order of the file.
+            let mut rank: Vec<usize> = (0..n).collect();
+            // Without sequences a check may need one of a later tier.
+            let tiers_count = !sequences.is_empty();
+            rank.sort_by_key(|i| {
+                checks.get(*i).map(|(check, _, dice)| (if tiers_count { check.tier } else { 0 }, *dice))
+            });
+            let position = |i: usize| rank.iter().position(|r| *r == i).unwrap_or(0);
+            let mut built: Vec<Check> = Vec::new();
+            for (i, (check, placements, _)) in checks.into_iter().enumerate() {
+                let placements = placements.into_iter().enumerate().map(|(p, picks)| {
+                    let mut picked: Vec<usize> = picks.into_iter().map(|c| c.index(conditions.len())).collect();
+                    picked.sort_unstable();
+                    picked.dedup();
+                    Placement { conditions: picked, line: 10 * i + p + 1, is_use: p > 0 }
+                });
+                let id = if check.named { format!("check-{i}") } else { format!("anonymous-{i}") };
+                // Nothing can refer to an anonymous check.
+                let take = if check.named { 2 } else { 1 };
+                built.push(Check { id, line: 10 * i + 1, placements: placements.take(take).collect(), ..check });
+            }
+            let named: Vec<bool> = built.iter().map(|c| c.named).collect();
+            let is_named = |i: &usize| named.get(*i).copied().unwrap_or(false);
+            for (a, b) in edges {
+                let (a, b) = (a.index(n), b.index(n));
+                let (needed, needer) = if position(a) < position(b) { (a, b) } else { (b, a) };
+                if needed != needer
+                    && is_named(&needed)
+                    && let Some(check) = built.get_mut(needer).filter(|c| c.named && !c.needs.contains(&needed))
+                {
+                    check.needs.push(needed);
+                }
+            }
+            let sequence = |groups: Vec<Vec<prop::sample::Index>>| {
+                let mut members: Vec<usize> = groups.iter().flatten().map(|i| i.index(n)).filter(is_named).collect();
+                members.sort_by_key(|i| position(*i));
+                members.dedup();
+                let size = members.len().div_ceil(groups.len()).max(1);
+                Sequence { groups: members.chunks(size).map(<[usize]>::to_vec).collect(), line: 90 }
+            };
+            let risks = risks.into_iter().enumerate().map(|(i, (selection, tier))| Risk {
+                name: format!("risk-{i}"),
+                tier,
+                selection,
+                line: 80 + i,
+            });
+            let (max_checks, jobs, restricted) = limits;
+            let mut contract = Contract {
+                conditions,
+                risks: risks.collect(),
+                sequences: sequences.into_iter().map(sequence).collect(),
+                limits: Limits { budget_ms: None, max_checks, jobs },
+                ..plain_contract(built)
+            };
+            if restricted {
+                let role = Role { only: vec!["docs-safe".to_owned()], max_checks: Some(2), line: Some(70) };
+                contract.roles.insert("docser".to_owned(), role);
+            }
+            contract
+        },
+    )
+}
+
+/// Changed files: those that conditions speak of, and a few others.
+pub fn changes() -> impl Strategy<Value = ChangeSet> {
+    let known = prop::sample::select(&PATHS[..]).prop_map(repo_path);
+    let path = prop_oneof![6 => known, 1 => path()];
+    let status = prop::sample::select(
+        &[Status::Added, Status::Modified, Status::Modified, Status::Deleted, Status::TypeChanged][..],
+    );
+    prop::collection::vec((path, status).prop_map(|(path, status)| ChangedFile { path, status }), 0..8)
+        .prop_map(ChangeSet::new)
+}
+
+/// Requests without `--only` and `--skip`, which depend on a contract.
+pub fn request() -> impl Strategy<Value = Request> {
+    let role = prop::option::of(prop::sample::select(&BUILT_IN_ROLES[..]).prop_map(str::to_owned));
+    let risk = prop::sample::select(&[RiskLevel::Low, RiskLevel::Medium, RiskLevel::High][..]);
+    let boundaries = prop::sample::subsequence(&[Boundary::MilestoneEnd, Boundary::RunEnd][..], 0..=2);
+    let explicit = prop::collection::vec(
+        prop_oneof![
+            5 => prop::sample::select(&COMMANDS[..]).prop_map(command),
+            1 => Just(command("fmt {changed}")),
+            1 => Just(unsupported()),
+        ],
+        0..4,
+    );
+    let mode = prop::sample::select(&[Mode::Contract, Mode::Contract, Mode::Contract, Mode::Fallback, Mode::Off][..]);
+    (role, changes(), risk, boundaries, 0_u8..3, explicit, mode, any::<[bool; 2]>()).prop_map(
+        |(role, changed, risk, boundaries, min_tier, explicit, mode, [keep_going, no_recover])| Request {
+            role,
+            changed,
+            risk,
+            boundaries,
+            min_tier,
+            explicit,
+            mode,
+            keep_going,
+            no_recover,
+            inferred: vec![("inferred-test".to_owned(), command("make test"))],
+            ..Request::default()
+        },
+    )
+}
+
+/// Answers to everything that compiling may ask.
+pub fn facts() -> impl Strategy<Value = Facts> {
+    let certainty = prop::sample::select(&[Certainty::Yes, Certainty::No, Certainty::Unknown][..]);
+    let exists = prop::collection::vec(certainty, PATHS.len());
+    let missing = prop::sample::subsequence(&PATHS[..], 0..3);
+    (exists, missing).prop_map(|(exists, missing)| {
+        let mut facts = Facts::default();
+        for (path, answer) in PATHS.iter().zip(exists) {
+            facts.add(Question::Exists(repo_path(path)), Answer::Word(answer));
+        }
+        let mut missing: Vec<Word> = missing.into_iter().map(Word::from).collect();
+        missing.sort();
+        facts.add(Question::MissingChanged, Answer::List(missing));
+        facts
+    })
+}
+
+/// All arguments of one compilation, `--only` and `--skip` among them.
+#[derive(Clone, Debug)]
+pub struct Compilation {
+    /// The contract, if there is one.
+    pub contract: Option<Contract>,
+    /// The request.
+    pub request: Request,
+    /// Every fact that may be asked for.
+    pub facts: Facts,
+}
+
+impl Compilation {
+    /// The plan, or `None` when the request does not fit the contract.
+    #[must_use]
+    pub fn plan(&self) -> Option<Plan> {
+        match compile(self.contract.as_ref(), &self.request, &self.facts) {
+            Ok(Compiled::Plan(plan)) => Some(*plan),
+            Ok(Compiled::Needs(_)) | Err(_) => None,
+        }
+    }
+}
+
+/// Arguments of compilations; most give a plan.
+pub fn compilation() -> impl Strategy<Value = Compilation> {
+    let picks = prop::option::weighted(0.15, any::<(prop::sample::Index, bool)>());
+    let skip = prop::option::weighted(0.15, any::<prop::sample::Index>());
+    (prop::option::weighted(0.95, contract()), request(), facts(), picks, skip).prop_map(
+        |(contract, mut request, facts, only, skip)| {
+            let checks = contract.as_ref().map(|c| c.checks.as_slice()).unwrap_or_default();
+            if let Some((pick, by_tag)) = only.filter(|_| !checks.is_empty()) {
+                let check = checks.get(pick.index(checks.len()));
+                let tag = check.and_then(|c| c.tags.first()).filter(|_| by_tag).cloned().map(Selector::Tag);
+                request.only = tag.or_else(|| check.map(|c| Selector::Name(c.id.clone()))).into_iter().collect();
+            }
+            if let Some(pick) = skip.filter(|_| !checks.is_empty()) {
+                let check = checks.get(pick.index(checks.len()));
+                let waive = |c: &Check| Skip { name: c.id.clone(), reason: "known to be broken".to_owned() };
+                request.skip = check.map(waive).into_iter().collect();
+            }
+            Compilation { contract, request, facts }
+        },
+    )
+}
+
+/// Plans as compiling makes them.
+pub fn plan() -> impl Strategy<Value = Plan> {
+    compilation().prop_filter_map("the request does not fit", |c| c.plan())
+}

@@ -1,1 +1,295 @@
 //! Which values of `recover` are worth testing?
+
+use crate::base::change::{ChangeSet, ChangedFile, Status};
+use crate::base::command::{Command, Env, Link, Piece, Unsupported, UnsupportedReason};
+use crate::base::path::RepoPath;
+use crate::base::word::Word;
+use crate::check::Severity;
+use crate::check::evidence::{Captured, Evidence, SpawnError};
+use crate::plan::facts::{Answer, Certainty, Facts, Question};
+use crate::plan::{Origin, Plan, Step, digest};
+use crate::recover::bare::{bare_plan, step};
+use crate::recover::{Failure, FailureCode};
+use proptest::collection::vec;
+use proptest::prelude::{Just, Strategy, any, prop_oneof};
+use proptest::sample::{Index, select, subsequence};
+
+/// Commands that rules and rows know, and some that they do not.
+const COMMANDS: &[&str] = &[
+    "make",
+    "make clean",
+    "make clean all",
+    "make x",
+    "make -C web y",
+    "npm run clean",
+    "npm run x",
+    "npm run build",
+    "npm run y -w a",
+    "pnpm x",
+    "pnpm lint",
+    "yarn x",
+    "bun run x",
+    "npx vitest run",
+    "pytest -q",
+    "timeout 5 npm test",
+    "rm -rf build dist",
+    "cargo clean",
+    "cargo test",
+    "./tool --flag",
+    "test -f build/a",
+    "test -s dist/b",
+    "[ -f out/c ]",
+    "test -f src/d",
+];
+
+/// The words of a command that rules and rows know.
+pub fn words() -> impl Strategy<Value = Vec<Word>> {
+    select(COMMANDS).prop_map(|text| text.split(' ').map(Word::from).collect())
+}
+
+fn environment() -> impl Strategy<Value = Env> {
+    prop_oneof![
+        4 => Just(Env::new()),
+        1 => select(&["1", "a b", ""][..]).prop_map(|v| Env::from([("CI".to_owned(), Word::from(v))])),
+    ]
+}
+
+fn operator(text: &str, chain: Vec<Link>) -> Unsupported {
+    Unsupported { chain, offset: 0, reason: UnsupportedReason::Operator, text: text.to_owned() }
+}
+
+fn link() -> impl Strategy<Value = Link> {
+    let other = select(&["a | b", "! make", "source .env", "cd $X", "echo $HOME"][..]);
+    prop_oneof![
+        4 => (words(), environment()).prop_map(|(argv, env)| Link::Run { argv, env }),
+        2 => select(&["web", "a/b", "..", ".", "../web", "/tmp", "-", ""][..]).prop_map(|d| Link::ChangeDirectory { cd: d.into() }),
+        1 => other.prop_map(|text| Link::Other {
+            text: text.to_owned(),
+            unsupported: Box::new(operator("|", Vec::new())),
+        }),
+    ]
+}
+
+/// A command, now and then one outside the grammar.
+pub fn command() -> impl Strategy<Value = Command> {
+    prop_oneof![
+        5 => (words(), environment()).prop_map(|(words, env)| Command::Argv {
+            env,
+            pieces: words.into_iter().map(Piece::Word).collect(),
+        }),
+        2 => vec(link(), 2..5).prop_map(|chain| Command::Unsupported {
+            text: "a && b".to_owned(),
+            unsupported: operator("&&", chain),
+        }),
+        1 => Just(Command::Unsupported { text: "a | b".to_owned(), unsupported: operator("|", Vec::new()) }),
+    ]
+}
+
+/// A bare list.
+pub fn list() -> impl Strategy<Value = Plan> {
+    vec(command(), 1..7).prop_map(|commands| bare_plan(&commands))
+}
+
+/// Commands of plans that clean up too early.
+const EARLY: &[&str] = &[
+    "make",
+    "npm run build",
+    "make clean",
+    "rm -rf build",
+    "npm run clean",
+    "pnpm lint",
+    "test -f build/a",
+    "[ -s build/b ]",
+    "test -s out/c",
+];
+
+/// A plan in which cleanups, producers and presence checks stand in any order; now and then with constraints.
+pub fn early_cleanup() -> impl Strategy<Value = Plan> {
+    let step = (select(EARLY), vec(any::<Index>(), 0..2), 0_u8..6);
+    (vec(step, 2..9), any::<bool>()).prop_map(|(chosen, sealed)| {
+        let words: Vec<&str> = chosen.iter().map(|(command, ..)| *command).collect();
+        let mut plan = crate::recover::bare::plan_of_words(&words);
+        let ids: Vec<String> = plan.steps.iter().map(|s| s.id.clone()).collect();
+        for (i, (step, (_, predecessors, rare))) in plan.steps.iter_mut().zip(chosen).enumerate() {
+            let earlier = predecessors.iter().filter(|_| rare == 0).filter_map(|index| ids.get(index.index(i.max(1))));
+            step.after = earlier.filter(|id| **id != step.id).cloned().collect();
+            if rare == 1 {
+                step.origin = Origin::Contract;
+            }
+        }
+        if sealed { digest::seal(plan) } else { plan }
+    })
+}
+
+type Settings = (Command, Origin, bool, bool, bool, Vec<(Index, bool)>, u8, bool);
+
+fn settings() -> impl Strategy<Value = Settings> {
+    let origin = select(&[Origin::Explicit, Origin::Contract, Origin::Inferred, Origin::Proposed][..]);
+    // Rare settings: one in eight.
+    let rare = || (0_u8..8).prop_map(|n| n == 0);
+    let predecessors = vec((any::<Index>(), any::<bool>()), 0..2);
+    (command(), origin, any::<bool>(), rare(), rare(), predecessors, 0_u8..3, any::<bool>())
+}
+
+/// A sealed, well-formed plan with constraints, tiers and origins, changed files and a policy.
+pub fn plan() -> impl Strategy<Value = Plan> {
+    let changed = subsequence(vec!["package.json", "Makefile", "src/d", "a.test.ts", "web/Makefile"], 0..3);
+    let rules: Vec<String> = crate::recover::rules::ALL.iter().map(|rule| rule.name.to_owned()).collect();
+    let policy = prop_oneof![3 => Just(rules.clone()), 1 => subsequence(rules.clone(), 0..rules.len())];
+    (vec(settings(), 1..8), changed, any::<bool>(), policy, any::<bool>()).prop_map(
+        |(mut settings, changed, deleted, policy, recover_contract)| {
+            settings.sort_by_key(|s| s.6);
+            let mut plan = bare_plan(&[]);
+            for (i, settings) in settings.into_iter().enumerate() {
+                let made = make_step(i, settings, &plan.steps);
+                plan.steps.push(made);
+            }
+            plan.policy.recover = policy;
+            plan.policy.recover_contract = recover_contract;
+            let status = if deleted { Status::Deleted } else { Status::Modified };
+            let file = |path: &str| RepoPath::from_exact(path.as_bytes()).map(|path| ChangedFile { path, status });
+            plan.request.changed = ChangeSet::new(changed.into_iter().filter_map(file).collect());
+            digest::seal(plan)
+        },
+    )
+}
+
+fn make_step(number: usize, settings: Settings, earlier: &[Step]) -> Step {
+    let (command, origin, optional, warning, setup, predecessors, tier, suffixed) = settings;
+    // Ids that a split would like to give.
+    let id = if suffixed && number > 0 { format!("s{}-{number}", number - 1) } else { format!("s{number}") };
+    let mut made = Step { origin, optional, setup, tier, ..step(&id, &command) };
+    if warning {
+        made.severity = Severity::Warning;
+    }
+    for (index, needs) in predecessors {
+        let Some(before) = earlier.get(index.index(earlier.len().max(1))) else { continue };
+        made.after.push(before.id.clone());
+        if needs {
+            made.needs.push(before.id.clone());
+        }
+    }
+    made.after.sort_by_key(|id| earlier.iter().position(|s| s.id == *id));
+    made.after.dedup();
+    made
+}
+
+/// Failures of a plan's steps: most have the code that fits the command.
+pub fn failures(plan: &Plan) -> impl Strategy<Value = Vec<Failure>> + use<> {
+    let plan = plan.clone();
+    vec((any::<Index>(), select(&FailureCode::ALL[..]), 0_u8..4), 0..6).prop_map(move |list| {
+        let failure = |(index, code, odd): (Index, FailureCode, u8)| {
+            let at = index.index(plan.steps.len().max(1));
+            let step = plan.steps.get(at)?;
+            let code = if odd == 0 { code } else { fitting(&plan, at).unwrap_or(code) };
+            Some(Failure { step: step.id.clone(), code, rule: "made up".to_owned(), evidence: "x".to_owned() })
+        };
+        list.into_iter().filter_map(failure).collect()
+    })
+}
+
+fn fitting(plan: &Plan, index: usize) -> Option<FailureCode> {
+    let step = plan.steps.get(index)?;
+    if step.unsupported.is_some() {
+        return Some(FailureCode::UnsupportedFormat);
+    }
+    let program = step.argv.as_ref()?.first()?.as_str()?;
+    match program {
+        "make" => Some(FailureCode::MissingMakeTarget),
+        "npm" | "pnpm" | "yarn" | "bun" => Some(FailureCode::MissingScript),
+        "npx" | "pytest" => Some(FailureCode::NoTestFiles),
+        "test" | "[" => Some(FailureCode::SequenceIssue),
+        _ => None,
+    }
+}
+
+/// What may be known of the repository.
+pub fn facts() -> impl Strategy<Value = Facts> {
+    let names = subsequence(vec!["all", "build", "clean", "lint", "test", "x", "y"], 0..7);
+    let list = names.prop_map(|names| Answer::List(names.into_iter().map(Word::from).collect()));
+    let answer = || {
+        prop_oneof![
+            2 => list.clone(),
+            1 => select(&[Certainty::No, Certainty::Unknown][..]).prop_map(Answer::Word),
+        ]
+    };
+    let word = select(&[Certainty::Yes, Certainty::No, Certainty::Unknown][..]).prop_map(Answer::Word);
+    (vec(answer(), 8), vec(word, 8), any::<bool>()).prop_map(|(lists, words, all)| {
+        let mut facts = Facts::default();
+        let dirs = [RepoPath::root(), RepoPath::from_exact(b"web").unwrap_or_else(RepoPath::root)];
+        let kinds = [Question::Scripts, Question::BaseScripts, Question::MakeTargets, Question::BaseMakeTargets];
+        let asked = kinds.iter().flat_map(|kind| dirs.iter().map(|dir| kind(dir.clone())));
+        for (question, answer) in asked.zip(lists) {
+            facts.add(question, answer);
+        }
+        let tracked =
+            ["package.json", "Makefile", "web/Makefile"].iter().filter_map(|p| RepoPath::from_exact(p.as_bytes()));
+        for (path, answer) in tracked.zip(words) {
+            facts.add(Question::Tracked(path), answer);
+        }
+        if all {
+            // Nothing else exists.
+            for question in crate::recover::preflight_questions(&every_command()) {
+                if matches!(question, Question::Exists(_)) {
+                    facts.add(question, Answer::Word(Certainty::No));
+                }
+            }
+        }
+        facts
+    })
+}
+
+fn every_command() -> Plan {
+    crate::recover::bare::plan_of_words(COMMANDS)
+}
+
+/// Lines that tools print, among noise.
+fn output() -> impl Strategy<Value = Captured> {
+    let known = select(
+        &[
+            "npm error Missing script: \"x\"",
+            " ERR_PNPM_NO_SCRIPT  Missing script: x",
+            "error Command \"x\" not found.",
+            "error: Script not found \"x\"",
+            "make: *** No rule to make target 'x'.  Stop.",
+            "ninja: error: unknown target 'x'",
+            "No test files found, exiting with code 1",
+            "Error: No test files found: \"test\"",
+            "no packages to test",
+            "sh: 1: x: not found",
+            "\u{1b}[31mnpm error\u{1b}[0m Missing script: \"x\"",
+            "> demo@1.0.0 x",
+            "> vitest run",
+            "$ jest",
+        ][..],
+    );
+    let line = prop_oneof![
+        3 => known.prop_map(|line| line.as_bytes().to_vec()),
+        1 => vec(any::<u8>(), 0..40),
+    ];
+    (vec(line, 0..6), any::<bool>()).prop_map(|(lines, cut)| {
+        let bytes = lines.join(&b'\n');
+        let (head, tail) = bytes.split_at(bytes.len() / 2);
+        let total = bytes.len() as u64 + if cut { 1000 } else { 0 };
+        Captured { head: Word::new(head), tail: Word::new(tail), total }
+    })
+}
+
+/// What may have been seen of a failed step.
+pub fn evidence() -> impl Strategy<Value = Evidence> {
+    let exit =
+        prop_oneof![select(&[1, 2, 4, 5, 101, 124, 127][..]).prop_map(Some), any::<i32>().prop_map(Some), Just(None)];
+    let rare = || (0_u8..10).prop_map(|n| n == 0);
+    (exit, output(), output(), rare(), rare(), rare()).prop_map(
+        |(exit, stdout, stderr, timed_out, killed, not_started)| Evidence {
+            exit: exit.filter(|_| !killed),
+            signal: killed.then(|| "SIGKILL".to_owned()),
+            spawn_error: not_started
+                .then(|| SpawnError { code: "PROGRAM_NOT_FOUND".to_owned(), message: "not found".to_owned() }),
+            stdout,
+            stderr,
+            timed_out,
+            ..Evidence::default()
+        },
+    )
+}

@@ -1,1 +1,484 @@
-//! Which values of `run` are worth testing?
+//! Which values of `run` are worth testing? Small plans, scripts of what their steps do, and a world in virtual time that
+//! plays them in any order of simultaneous events.
+
+use crate::base::canon::Digest;
+use crate::base::command::{Unsupported, UnsupportedReason};
+use crate::base::path::RepoPath;
+use crate::base::word::Word;
+use crate::check::evidence::{Captured, Evidence, SpawnError};
+use crate::check::{Kind, Severity};
+use crate::plan::request::{Mode, RequestRecord, Risk};
+use crate::plan::{ContractRef, Origin, Plan, Policy, Step};
+use crate::run::event::{Action, Event, Interrupt};
+use crate::run::record::StepRecord;
+use crate::run::state::{Ending, RunState};
+use proptest::prelude::{Just, Strategy, any, prop_oneof};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// A step that runs a program of its own name.
+#[must_use]
+pub fn step(id: &str) -> Step {
+    Step {
+        after: Vec::new(),
+        always: false,
+        argv: Some(vec![Word::from(id)]),
+        assertions: Vec::new(),
+        batch_of: None,
+        cleans: Vec::new(),
+        command: id.to_owned(),
+        context: None,
+        describe: None,
+        dir: RepoPath::root(),
+        env: BTreeMap::new(),
+        exclusive: None,
+        exit: vec![0],
+        format: None,
+        id: id.to_owned(),
+        inputs: None,
+        kind: Kind::Run,
+        max_errors: None,
+        max_warnings: None,
+        min_tests: None,
+        needs: Vec::new(),
+        optional: false,
+        origin: Origin::Contract,
+        pass_env: Vec::new(),
+        path: None,
+        produces: Vec::new(),
+        question: None,
+        reasons: Vec::new(),
+        report: None,
+        requires: Vec::new(),
+        retries: 0,
+        setup: false,
+        severity: Severity::Blocking,
+        skip_exit: Vec::new(),
+        source: None,
+        tags: Vec::new(),
+        tier: 0,
+        timeout_ms: 60_000,
+        tool_path: Vec::new(),
+        unchanged: None,
+        unsupported: None,
+    }
+}
+
+/// A plan of a contract with these steps: one after another, fail-fast, no budget.
+#[must_use]
+pub fn plan(steps: Vec<Step>) -> Plan {
+    let contract =
+        ContractRef { digest: Digest::of(b""), imports: Vec::new(), path: "contracts/verify.vplan".to_owned() };
+    let request = RequestRecord {
+        boundaries: Vec::new(),
+        changed: Vec::new().into(),
+        explicit: Vec::new(),
+        min_tier: 0,
+        mode: Mode::Contract,
+        only: Vec::new(),
+        risk: Risk::Medium,
+        role: "worker".to_owned(),
+        skip: Vec::new(),
+    };
+    let policy = Policy { budget_ms: None, fail_fast: true, jobs: 1, recover: Vec::new(), recover_contract: false };
+    crate::plan::digest::seal(Plan {
+        contract: Some(contract),
+        digest: None,
+        facts: Vec::new(),
+        notes: Vec::new(),
+        omitted: Vec::new(),
+        policy,
+        request,
+        rewrites: Vec::new(),
+        steps,
+        tiers: Vec::new(),
+        version: 1,
+    })
+}
+
+/// How a process ends when nobody stops it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Finish {
+    /// With an exit code.
+    Exit(i32),
+    /// It crashes.
+    Crash,
+    /// It cannot be started.
+    NoProgram,
+    /// Nobody knows.
+    Lost,
+}
+
+/// What one try of a step does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Behaviour {
+    /// How long it runs when nobody stops it, in milliseconds.
+    pub duration_ms: u64,
+    /// How it ends then.
+    pub finish: Finish,
+    /// How long it takes to end when asked to; `None`: it must be killed.
+    pub stop_ms: Option<u64>,
+}
+
+/// What each try of each step does, by index.
+pub type Script = Vec<Vec<Behaviour>>;
+
+/// What else happens during a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Incidents {
+    /// Signals, with their times in milliseconds.
+    pub interrupts: Vec<(u64, Interrupt)>,
+    /// When the record cannot be written.
+    pub record_fails: Option<u64>,
+}
+
+/// A plan and what its steps do.
+#[derive(Clone)]
+pub struct Case {
+    /// The plan.
+    pub plan: Plan,
+    /// One entry a step, with one behaviour for each try it may have.
+    pub script: Script,
+}
+
+impl std::fmt::Debug for Case {
+    /// One line a step: the settings that differ from those of [`step`], and what its tries do.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        writeln!(f, "{:?}", self.plan.policy)?;
+        for (s, tries) in self.plan.steps.iter().zip(&self.script) {
+            write!(
+                f,
+                "{} {:?} tier {} {}ms after {:?} needs {:?}",
+                s.id, s.kind, s.tier, s.timeout_ms, s.after, s.needs
+            )?;
+            for (name, is) in [
+                ("always", s.always),
+                ("setup", s.setup),
+                ("warning", s.severity == Severity::Warning),
+                ("unsupported", s.unsupported.is_some()),
+            ] {
+                f.write_str(if is { " " } else { "" })?;
+                f.write_str(if is { name } else { "" })?;
+            }
+            write!(f, " exclusive {:?}:", s.exclusive)?;
+            for b in tries.iter().zip(0..=s.retries).map(|(b, _)| b) {
+                write!(f, " {:?} {}ms stop {:?};", b.finish, b.duration_ms, b.stop_ms)?;
+            }
+            writeln!(f)?;
+        }
+        Ok(())
+    }
+}
+
+/// Something that happened in the played world, to a step by its index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Happening {
+    /// The machine started a try of a step: which try, and its limit in milliseconds.
+    Started(usize, u32, u64),
+    /// A try ended.
+    Ended(usize),
+    /// The machine asked a try to end.
+    Terminated(usize),
+    /// The machine killed a try.
+    Killed(usize),
+    /// The machine said that everything is over.
+    Done,
+}
+
+/// How a played run went.
+#[derive(Clone, Debug)]
+pub struct Played {
+    /// The machine's records.
+    pub records: Vec<StepRecord>,
+    /// The machine's ending.
+    pub ending: Ending,
+    /// What happened, with times.
+    pub trace: Vec<(u64, Happening)>,
+}
+
+#[derive(Clone, Copy)]
+struct Process {
+    attempt: u32,
+    started: u64,
+    behaviour: Behaviour,
+    /// When it ends as things stand, and whether that is its own end.
+    ends: u64,
+    own_end: bool,
+    signal: &'static str,
+    timed_out: bool,
+}
+
+/// What is seen of a try that nobody stops.
+#[must_use]
+pub fn evidence(behaviour: Behaviour) -> Evidence {
+    let mut evidence = Evidence {
+        duration_ms: behaviour.duration_ms,
+        stdout: Captured::from(&b"some output\n"[..]),
+        ..Evidence::default()
+    };
+    match behaviour.finish {
+        Finish::Exit(code) => evidence.exit = Some(code),
+        Finish::Crash => evidence.signal = Some("SIGSEGV".to_owned()),
+        Finish::NoProgram => {
+            evidence.spawn_error =
+                Some(SpawnError { code: "PROGRAM_NOT_FOUND".to_owned(), message: "no such program".to_owned() });
+        }
+        Finish::Lost => {}
+    }
+    evidence
+}
+
+impl Process {
+    fn evidence(&self) -> Evidence {
+        let own = evidence(self.behaviour);
+        if self.own_end {
+            return own;
+        }
+        let (signal, timed_out) = (Some(self.signal.to_owned()), self.timed_out);
+        Evidence { duration_ms: self.ends - self.started, exit: None, signal, spawn_error: None, timed_out, ..own }
+    }
+
+    fn stop(&mut self, at: u64, signal: &'static str, timed_out: bool) {
+        if at < self.ends {
+            self.ends = at;
+            self.own_end = false;
+            self.signal = signal;
+            self.timed_out = timed_out;
+        }
+    }
+}
+
+/// Plays a case in virtual time. Of several events at one moment, `choose` takes one (it gets their number); it also says,
+/// by choosing 0 of 4, when an event of mere time comes in between.
+///
+/// # Errors
+/// When the machine asks for what makes no sense, for nothing although it is not done, or without end.
+pub fn play(case: &Case, incidents: &Incidents, choose: &mut dyn FnMut(usize) -> usize) -> Result<Played, String> {
+    let (mut state, mut actions) = RunState::new(Arc::new(case.plan.clone()), BTreeMap::new(), 0);
+    let mut now = 0;
+    let mut wake: Option<u64>;
+    let mut processes: BTreeMap<usize, Process> = BTreeMap::new();
+    let mut pending = incidents.clone();
+    pending.interrupts.sort();
+    let mut trace = Vec::new();
+    for _ in 0..100_000 {
+        // Only what was asked for last counts: a machine that forgets to ask again would wait for ever.
+        wake = None;
+        for action in actions.drain(..) {
+            match action {
+                Action::Spawn { step, attempt, limit_ms } => {
+                    trace.push((now, Happening::Started(step, attempt, limit_ms)));
+                    let tries = case.script.get(step).map(Vec::as_slice).unwrap_or_default();
+                    let nth = usize::try_from(attempt).unwrap_or(usize::MAX).wrapping_sub(1);
+                    let behaviour = *tries.get(nth).ok_or("a try that nobody foresaw")?;
+                    let ends = now + behaviour.duration_ms;
+                    let process =
+                        Process { attempt, started: now, behaviour, ends, own_end: true, signal: "", timed_out: false };
+                    if processes.insert(step, process).is_some() {
+                        return Err("a step that runs is started".to_owned());
+                    }
+                }
+                Action::Terminate { step, timed_out } => {
+                    trace.push((now, Happening::Terminated(step)));
+                    let process = processes.get_mut(&step).ok_or("a step that does not run is stopped")?;
+                    if let Some(stop_ms) = process.behaviour.stop_ms {
+                        process.stop(now + stop_ms, "SIGTERM", timed_out);
+                    }
+                }
+                Action::Kill { step, timed_out } => {
+                    trace.push((now, Happening::Killed(step)));
+                    let process = processes.get_mut(&step).ok_or("a step that does not run is killed")?;
+                    process.stop(now, "SIGKILL", timed_out);
+                }
+                Action::WakeAt { at } => wake = Some(at),
+                Action::Done => trace.push((now, Happening::Done)),
+            }
+        }
+        if state.is_done() {
+            return Ok(Played { records: state.records(), ending: state.ending(), trace });
+        }
+        let next_end = processes.values().map(|p| p.ends).min();
+        let next_interrupt = pending.interrupts.first().map(|(at, _)| *at);
+        let next = [next_end, next_interrupt, pending.record_fails, wake].into_iter().flatten().min();
+        let next = next.ok_or_else(|| format!("it waits for nothing: {trace:?} {state:?}"))?.max(now);
+        if choose(4) == 0 {
+            // Some time passes, as far as it can without anything else happening.
+            now = if next > now + 1 { now + 1 + (next - now - 1) / 2 } else { now };
+            actions = state.handle(Event::Time { at: now });
+            continue;
+        }
+        now = next;
+        let mut due: Vec<Event> = Vec::new();
+        for (step, process) in processes.iter().filter(|(_, p)| p.ends == now) {
+            let evidence = Box::new(process.evidence());
+            due.push(Event::Finished { step: *step, attempt: process.attempt, at: now, evidence });
+        }
+        due.extend(
+            pending.interrupts.first().filter(|i| i.0 <= now).map(|i| Event::Interrupt { at: now, signal: i.1 }),
+        );
+        if pending.record_fails.is_some_and(|at| at <= now) {
+            due.push(Event::RecordFailed { at: now, message: "no space left".to_owned() });
+        }
+        if wake.is_some_and(|at| at <= now) {
+            due.push(Event::Time { at: now });
+        }
+        let event = due.swap_remove(choose(due.len()).min(due.len().saturating_sub(1)));
+        match &event {
+            Event::Finished { step, .. } => {
+                processes.remove(step);
+                trace.push((now, Happening::Ended(*step)));
+            }
+            Event::Interrupt { .. } => {
+                pending.interrupts.remove(0);
+            }
+            Event::RecordFailed { .. } => pending.record_fails = None,
+            Event::Time { .. } => {}
+        }
+        actions = state.handle(event);
+    }
+    Err(format!("it never ends: {trace:?}"))
+}
+
+/// A chooser that follows a list of numbers, again and again.
+pub fn chooser(picks: Vec<usize>) -> impl FnMut(usize) -> usize {
+    let mut position = 0;
+    move |of| {
+        position += 1;
+        let pick = picks.get(position % picks.len().max(1)).copied().unwrap_or(1);
+        // Mixed with the position, so that a short list does not repeat itself.
+        pick.wrapping_mul(2_654_435_761).wrapping_add(position.wrapping_mul(40_503)).rotate_right(7) % of.max(1)
+    }
+}
+
+/// Numbers for [`chooser`].
+pub fn picks() -> impl Strategy<Value = Vec<usize>> {
+    proptest::collection::vec(any::<usize>(), 1..32)
+}
+
+/// Cases of one to eight steps with short times, so that much happens at one moment.
+pub fn cases() -> impl Strategy<Value = Case> {
+    let policy = (prop_oneof![Just(None), (1..80_u64).prop_map(Some)], any::<bool>(), 1..5_u32);
+    let rough = (settings(), proptest::collection::vec(behaviours(), 3));
+    (proptest::collection::vec(rough, 1..9), policy).prop_map(|(rough, (budget_ms, fail_fast, jobs))| {
+        let (mut steps, mut script): (Vec<Step>, Script) = (Vec::new(), Vec::new());
+        let mut tier = 0;
+        for (index, (settings, tries)) in rough.into_iter().enumerate() {
+            let earlier = |mask: u8| {
+                let picked = (0..index).filter(move |i| mask >> (i % 8) & 1 == 1);
+                picked.map(|i| format!("s{i}")).collect::<Vec<String>>()
+            };
+            tier = (tier + u8::from(settings.next_tier)).min(2);
+            let mut step = step(&format!("s{index}"));
+            step.after = earlier(settings.after);
+            step.needs = earlier(settings.needs);
+            step.after.extend(step.needs.clone());
+            step.after.sort();
+            step.after.dedup();
+            step.always = settings.always;
+            step.setup = settings.setup;
+            step.severity = if settings.warning { Severity::Warning } else { Severity::Blocking };
+            step.exclusive = settings.exclusive.map(str::to_owned);
+            step.retries = settings.retries;
+            step.timeout_ms = settings.timeout_ms;
+            step.skip_exit = vec![77];
+            step.tier = tier;
+            step.kind = settings.kind;
+            if settings.unsupported {
+                step.argv = None;
+                let reason = UnsupportedReason::Operator;
+                step.unsupported = Some(Unsupported { chain: Vec::new(), offset: 0, reason, text: "|".to_owned() });
+            }
+            steps.push(step);
+            script.push(tries);
+        }
+        let mut plan = plan(steps);
+        plan.policy.budget_ms = budget_ms;
+        plan.policy.fail_fast = fail_fast;
+        plan.policy.jobs = jobs;
+        Case { plan, script }
+    })
+}
+
+#[derive(Clone, Debug)]
+struct Settings {
+    after: u8,
+    needs: u8,
+    next_tier: bool,
+    always: bool,
+    setup: bool,
+    warning: bool,
+    exclusive: Option<&'static str>,
+    retries: u32,
+    timeout_ms: u64,
+    kind: Kind,
+    unsupported: bool,
+}
+
+fn settings() -> impl Strategy<Value = Settings> {
+    let seldom = || proptest::bool::weighted(0.15);
+    let mask = || prop_oneof![3 => Just(0), 2 => any::<u8>().prop_map(|m| m & m.rotate_left(3))];
+    let exclusive = prop_oneof![3 => Just(None), 1 => Just(Some("port")), 1 => Just(Some("database"))];
+    let kind = prop_oneof![
+        6 => Just(Kind::Run), 1 => Just(Kind::Compile), 1 => Just(Kind::Test), 1 => Just(Kind::Lint),
+        1 => Just(Kind::File), 1 => Just(Kind::Judge)
+    ];
+    let flags = (seldom(), seldom(), seldom(), seldom(), proptest::bool::weighted(0.05));
+    (mask(), mask(), flags, exclusive, 0..3_u32, 1..40_u64, kind).prop_map(
+        |(after, needs, (next_tier, always, setup, warning, unsupported), exclusive, retries, timeout_ms, kind)| {
+            Settings {
+                after,
+                needs,
+                next_tier,
+                always,
+                setup,
+                warning,
+                exclusive,
+                retries,
+                timeout_ms,
+                kind,
+                unsupported,
+            }
+        },
+    )
+}
+
+fn behaviours() -> impl Strategy<Value = Behaviour> {
+    let finish = prop_oneof![
+        12 => Just(Finish::Exit(0)), 3 => Just(Finish::Exit(1)), 1 => Just(Finish::Exit(77)),
+        1 => Just(Finish::Crash), 1 => Just(Finish::NoProgram), 1 => Just(Finish::Lost)
+    ];
+    let stop_ms = prop_oneof![4 => (0..4_u64).prop_map(Some), 1 => Just(None)];
+    (0..12_u64, finish, stop_ms).prop_map(|(n, finish, stop_ms)| {
+        // What cannot be started takes no time.
+        let duration_ms = if finish == Finish::NoProgram { 0 } else { 3 * (n / 2) };
+        Behaviour { duration_ms, finish, stop_ms }
+    })
+}
+
+/// Signals and record failures, often at moments at which something else happens.
+pub fn incidents() -> impl Strategy<Value = Incidents> {
+    let signal = prop_oneof![Just(Interrupt::Int), Just(Interrupt::Term)];
+    let interrupts = proptest::collection::vec((0..40_u64, signal), 0..3);
+    let record_fails = prop_oneof![3 => Just(None), 1 => (0..40_u64).prop_map(Some)];
+    (interrupts, record_fails).prop_map(|(interrupts, record_fails)| Incidents { interrupts, record_fails })
+}
+
+/// Which steps run at one moment of a trace, moment by moment: after each start, all that run.
+#[must_use]
+pub fn side_by_side(trace: &[(u64, Happening)]) -> Vec<BTreeSet<usize>> {
+    let mut running = BTreeSet::new();
+    let mut sets = Vec::new();
+    for (_, happening) in trace {
+        match happening {
+            Happening::Started(step, ..) => {
+                running.insert(*step);
+                sets.push(running.clone());
+            }
+            Happening::Ended(step) => {
+                running.remove(step);
+            }
+            _ => {}
+        }
+    }
+    sets
+}

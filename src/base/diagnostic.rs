@@ -1,6 +1,7 @@
 //! What is wrong with what the user wrote, and how would they mend it?
 
 use super::span::Place;
+use super::word::{is_unsafe_to_show, visible};
 
 /// A stable name of a kind of message, such as `vplan::lang::unknown_statement`. A code never changes its meaning.
 ///
@@ -80,8 +81,14 @@ impl Diagnostic {
 pub struct Diagnostics(Vec<Diagnostic>);
 
 impl Diagnostics {
-    /// Adds one.
-    pub fn push(&mut self, diagnostic: Diagnostic) {
+    /// Adds one. Text of the user that it repeats is made safe to show here, whoever forgot.
+    pub fn push(&mut self, mut diagnostic: Diagnostic) {
+        let labels = diagnostic.labels.iter_mut().map(|l| &mut l.text);
+        for text in labels.chain(&mut diagnostic.help).chain([&mut diagnostic.message]) {
+            if text.chars().any(is_unsafe_to_show) {
+                *text = visible(text.as_bytes());
+            }
+        }
         self.0.push(diagnostic);
     }
 
@@ -112,5 +119,22 @@ impl Diagnostics {
     /// All of them, in the order in which they were found.
     pub fn iter(&self) -> impl Iterator<Item = &Diagnostic> {
         self.0.iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_unsafe_is_kept() {
+        let nasty = "a\u{202e}b\n\u{1b}[2J";
+        let mut sink = Diagnostics::default();
+        sink.push(Diagnostic::error(Code("x"), nasty).label(Place::default(), nasty).help(nasty));
+        let safe = "a\\u{202e}b\\n\\u{1b}[2J";
+        for diagnostic in sink.iter() {
+            assert_eq!((diagnostic.message.as_str(), diagnostic.help.as_deref()), (safe, Some(safe)));
+            assert_eq!(diagnostic.labels[0].text, safe);
+        }
     }
 }

@@ -56,6 +56,12 @@ impl Kind {
     }
 }
 
+/// The formats of output that a check may name (language.md section 6).
+pub const FORMATS: &[&str] = &[
+    "auto", "cargo", "rustc", "tsc", "eslint", "gcc", "javac", "mypy", "pytest", "unittest", "jest", "vitest", "mocha",
+    "tap", "go", "dotnet", "junit", "trx", "sarif",
+];
+
 /// Whether a failure fails the plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -62,6 +62,8 @@ pub enum Format {
     Json,
     /// `plan`: RFC 8785, the bytes that the digest covers.
     Canonical,
+    /// `plan`: for people who review one.
+    Kdl,
     /// `explain`: a graph for Graphviz.
     Dot,
     /// `explain`: a graph for Mermaid.
@@ -177,31 +179,31 @@ pub struct Request {
 /// Which files changed. Without any of these: the work tree against HEAD.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Changed files (default: the work tree against HEAD)")]
-#[group(id = "change_source", multiple = false)]
+#[group(skip)]
 pub struct Changes {
     /// These paths, `added:PATH`, `deleted:PATH`, … or `:PATH` literally.
-    #[arg(long, value_name = "[STATUS:]PATH", num_args = 1.., allow_hyphen_values = false)]
+    #[arg(long, value_name = "[STATUS:]PATH", num_args = 1.., group = "source")]
     pub changed: Vec<OsString>,
     /// The paths in this file; `-` is standard input.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", group = "source")]
     pub changed_from: Option<PathBuf>,
     /// All changes since the merge base with this revision; `auto` asks the CI system.
-    #[arg(long, value_name = "REV", allow_hyphen_values = true)]
+    #[arg(long, value_name = "REV", allow_hyphen_values = true, group = "source")]
     pub base: Option<String>,
     /// What is staged.
-    #[arg(long)]
+    #[arg(long, group = "source")]
     pub staged: bool,
     /// Every tracked file.
-    #[arg(long)]
+    #[arg(long, group = "source")]
     pub all: bool,
     /// No file.
-    #[arg(long)]
+    #[arg(long, group = "source")]
     pub changed_none: bool,
     /// The form of `--changed-from`.
-    #[arg(long, value_name = "FORM", default_value = "names", requires = "changed_from", group = "list_form")]
+    #[arg(long, value_name = "FORM", default_value = "names", requires = "changed_from")]
     pub changed_format: ListFormat,
     /// `--changed-from` is separated by NUL.
-    #[arg(short = 'z', long = "null", requires = "changed_from", group = "list_null")]
+    #[arg(short = 'z', long = "null", requires = "changed_from")]
     pub null: bool,
 }
 

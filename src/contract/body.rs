@@ -16,17 +16,16 @@ impl Checker<'_> {
     /// The kind of a check, its body, and the assignments in front of its command. `None` after an error.
     pub(super) fn body(&mut self, check: &draft::Check) -> Option<(Kind, Body, Env)> {
         let Some((first, further)) = check.verbs.split_first() else {
-            if !self.incomplete {
-                let name = check.name.as_ref().map_or("", |n| n.value.as_str());
-                self.sink.push(
-                    Diagnostic::error(NO_VERB, format!("check `{name}` does nothing"))
-                        .label(check.place, "has no verb")
-                        .help("add one of `run`, `compile`, `test`, `lint`, `shell`, `file`, `judge`"),
-                );
-            }
+            let name = check.name.as_ref().map_or("", |n| n.value.as_str());
+            self.sink.push(
+                Diagnostic::error(NO_VERB, format!("check `{name}` does nothing"))
+                    .label(check.place, "has no verb")
+                    .help("add one of `run`, `compile`, `test`, `lint`, `shell`, `file`, `judge`"),
+            );
             return None;
         };
-        for verb in further {
+        let broken = self.is_broken(first);
+        for verb in further.iter().filter(|_| !broken) {
             let name = check.name.as_ref().map_or("", |n| n.value.as_str());
             self.sink.push(
                 Diagnostic::error(SEVERAL_VERBS, format!("check `{name}` does two things"))
@@ -39,6 +38,11 @@ impl Checker<'_> {
         Some((first.value.kind(), body.0, body.1))
     }
 
+    /// Whether the verb is one that the front end could not read, and said so: its kind may be a guess.
+    pub(super) fn is_broken(&self, verb: &At<Verb>) -> bool {
+        self.incomplete && matches!(verb.value, Verb::Command(_, Command::Unsupported { .. }))
+    }
+
     fn verb(&mut self, verb: &At<Verb>) -> Option<(Body, Env)> {
         match &verb.value {
             Verb::Command(_, Command::Argv { env, pieces }) => {
@@ -47,7 +51,7 @@ impl Checker<'_> {
             }
             Verb::Command(_, unsupported) => Some((Body::Command(unsupported.clone()), Env::new())),
             Verb::Shell(text) => {
-                if text.contains("{changed}") {
+                if text.contains("{changed}") && !self.incomplete {
                     self.sink.push(
                         Diagnostic::error(CHANGED_MISPLACED, "`{changed}` has no meaning for a shell")
                             .label(verb.place, "names of files would become part of a program")
@@ -68,7 +72,7 @@ impl Checker<'_> {
     }
 
     fn assertions(&mut self, path: &At<String>, assertions: &[At<Assertion>]) {
-        if assertions.is_empty() && !self.incomplete {
+        if assertions.is_empty() {
             self.sink.push(
                 Diagnostic::error(EMPTY_FILE, "a `file` check that asserts nothing")
                     .label(path.place, "nothing is asked of this path")

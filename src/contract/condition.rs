@@ -30,3 +30,69 @@ fn all_items(selection: &Selection, changes: &ChangeSet) -> bool {
         .filter(|item| !item.not)
         .all(|item| changes.files().iter().any(|f| item.selects(&f.path) && !excluded(&f.path)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::change::{ChangedFile, Status};
+    use crate::base::glob::{Glob, Item, What};
+    use std::sync::Arc;
+
+    fn selection(items: &[&str]) -> Selection {
+        let item = |text: &&str| {
+            let (not, glob) = text.strip_prefix('!').map_or((false, *text), |glob| (true, glob));
+            Item { not, what: What::Glob(Glob::parse(glob).unwrap()) }
+        };
+        Selection { items: items.iter().map(item).collect() }
+    }
+
+    fn changes(paths: &[&str]) -> ChangeSet {
+        let file = |p: &&str| ChangedFile { path: RepoPath::parse(p.as_bytes()).unwrap(), status: Status::Deleted };
+        ChangeSet::new(paths.iter().map(file).collect())
+    }
+
+    /// Whether any, all, only, none hold.
+    #[test]
+    fn changed_files() {
+        for (items, paths, want) in [
+            (&["src/**"][..], &[][..], [false, false, false, true]),
+            (&["src/**"], &["src/a"], [true, true, true, false]),
+            (&["src/**"], &["src/a", "docs/b"], [true, true, false, false]),
+            (&["src/**"], &["docs/b"], [false, false, false, true]),
+            (&["src/**", "docs/**"], &["src/a"], [true, false, true, false]),
+            (&["src/**", "**/*.ts"], &["src/a.ts"], [true, true, true, false]),
+            (&["src/**", "!**/gen/**"], &["src/gen/a"], [false, false, false, true]),
+            (&["src/**", "!**/gen/**"], &["src/gen/a", "src/b"], [true, true, false, false]),
+            (&["src/**", "lib/**", "!lib/x"], &["src/a", "lib/x"], [true, false, false, false]),
+        ] {
+            let (selection, changes) = (selection(items), changes(paths));
+            let tests: [fn(Selection) -> Test; 4] =
+                [Test::ChangedAny, Test::ChangedAll, Test::ChangedOnly, Test::ChangedNone];
+            let got = tests.map(|make| holds(&make(selection.clone()), "worker", &changes, |_| false));
+            assert_eq!(got, want, "{items:?} {paths:?}");
+        }
+    }
+
+    #[test]
+    fn a_name_excludes_inside_itself_only() {
+        let inner = What::Paths { items: Arc::new(selection(&["src/**", "!src/gen/**"])), name: "code".to_owned() };
+        let mut outer = selection(&["src/gen/a"]);
+        outer.items.push(Item { not: false, what: inner });
+        let any = Test::ChangedAny(outer.clone());
+        assert!(holds(&any, "worker", &changes(&["src/gen/a"]), |_| false));
+        assert!(!holds(&any, "worker", &changes(&["src/gen/b"]), |_| false));
+        assert!(holds(&Test::ChangedAll(outer), "worker", &changes(&["src/gen/a", "src/b"]), |_| false));
+    }
+
+    #[test]
+    fn roles_and_paths() {
+        let none = ChangeSet::default();
+        let role = Test::Role(vec!["tester".to_owned(), "docser".to_owned()]);
+        assert!(holds(&role, "docser", &none, |_| false));
+        assert!(!holds(&role, "worker", &none, |_| true));
+        let path = |text: &str| RepoPath::parse(text.as_bytes()).unwrap();
+        let exists = Test::Exists(vec![path("a"), path("b/c")]);
+        assert!(holds(&exists, "worker", &none, |_| true));
+        assert!(!holds(&exists, "worker", &none, |p| *p == path("a")));
+    }
+}

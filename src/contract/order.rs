@@ -81,10 +81,13 @@ impl Checker<'_> {
                         Some(first) => self.sink.push(
                             Diagnostic::error(SEQUENCE_REST, "`*` stands twice in a sequence")
                                 .label(group.place, "a second `*`")
-                                .label(first, "all other checks are here already"),
+                                .label(first, "all other checks are here already")
+                                .help("keep one of them"),
                         ),
                     }
-                    groups.push(Known::Rest);
+                    if rest == Some(group.place) {
+                        groups.push(Known::Rest);
+                    }
                     continue;
                 }
             };

@@ -38,11 +38,14 @@ impl<'d> Names<'d> {
             .iter()
             .filter_map(|e| if let Entry::Check(check) = e { Some(&**check) } else { None })
             .collect();
+        // A front end with errors of its own has spoken of the names that are too long.
+        let name_bytes = if sink.has_errors() { usize::MAX } else { caps.name_bytes };
         let named = defined.iter().enumerate().filter_map(|(i, c)| c.name.as_ref().map(|n| (n, i)));
-        let checks = unique("check", named, caps, sink);
-        let paths = unique("paths", draft.paths.iter().enumerate().map(|(i, p)| (&p.name, i)), caps, sink);
-        let roles = unique("role", draft.roles.iter().enumerate().map(|(i, r)| (&r.name, i)), caps, sink);
-        unique("risk", draft.risks.iter().enumerate().map(|(i, r)| (&r.name, i)), caps, sink);
+        let checks = unique("check", named, name_bytes, sink);
+        let paths =
+            unique("named selection", draft.paths.iter().enumerate().map(|(i, p)| (&p.name, i)), name_bytes, sink);
+        let roles = unique("role", draft.roles.iter().enumerate().map(|(i, r)| (&r.name, i)), name_bytes, sink);
+        unique("trigger", draft.risks.iter().enumerate().map(|(i, r)| (&r.name, i)), name_bytes, sink);
         let roles = BUILT_IN_ROLES.into_iter().chain(roles.into_keys()).collect();
         Self { defined, checks, paths, roles, comparisons: Cell::new(COMPARISONS) }
     }
@@ -82,13 +85,16 @@ impl<'d> Names<'d> {
 
     /// The known word that was probably meant: the same but for its case, or one with few different letters.
     pub(super) fn nearest<'a>(&self, word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-        let far = |candidate: &str| candidate.len().abs_diff(word.len()) > word.len() / 3 + 1;
+        let most = |candidate: &str| (candidate.len().max(word.len()) / 3).clamp(1, 3);
+        let far = |candidate: &str| candidate.len().abs_diff(word.len()) > most(candidate);
         let mut best: Option<(usize, &str)> = None;
         for candidate in known.filter(|k| !far(k)) {
             self.comparisons.set(self.comparisons.get().checked_sub(1)?);
             let distance =
                 if candidate.eq_ignore_ascii_case(word) { 0 } else { strsim::damerau_levenshtein(candidate, word) };
-            if distance <= (word.chars().count() / 3).max(1) && best.is_none_or(|(least, _)| distance < least) {
+            // Of very short names each is near to any other.
+            let near = distance == 0 || (distance <= most(candidate) && candidate.len() > 2);
+            if near && best.is_none_or(|(least, _)| distance < least) {
                 best = Some((distance, candidate));
             }
         }
@@ -107,13 +113,13 @@ impl At<String> {
 fn unique<'d>(
     what: &str,
     names: impl Iterator<Item = (&'d At<String>, usize)>,
-    caps: &Caps,
+    name_bytes: usize,
     sink: &mut Diagnostics,
 ) -> BTreeMap<&'d str, usize> {
     let mut seen: BTreeMap<&str, (usize, Place)> = BTreeMap::new();
     for (name, index) in names {
-        if name.value.len() > caps.name_bytes {
-            let message = format!("a name has {} bytes, {} are the most", name.value.len(), caps.name_bytes);
+        if name.value.len() > name_bytes {
+            let message = format!("a name has {} bytes, {name_bytes} are the most", name.value.len());
             sink.push(Diagnostic::error(NAME_LENGTH, message).label(name.place, "too long"));
         }
         match seen.get(name.value.as_str()) {
@@ -124,7 +130,11 @@ fn unique<'d>(
                 )
                 .label(name.place, "defined again here")
                 .label(*first, "first defined here")
-                .help("give one of them another name"),
+                .help(if what == "role" {
+                    "write all of it into one block"
+                } else {
+                    "give one of them another name"
+                }),
             ),
             None => {
                 seen.insert(&name.value, (index, name.place));
@@ -262,6 +272,7 @@ mod tests {
             ("testr", Some("tester")),
             ("Tester", Some("tester")),
             ("wroker", Some("worker")),
+            ("revewer", Some("reviewer")),
             ("lead", None),
             ("x", None),
             ("", None),

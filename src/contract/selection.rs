@@ -31,6 +31,7 @@ impl Checker<'_> {
                     && let Some(to) = self.names.paths.get(name.as_str())
                 {
                     graph.edge(index, *to);
+                    self.paths.used.insert(*to);
                 }
             }
         }
@@ -63,12 +64,14 @@ impl Checker<'_> {
 
     /// Warns of `paths` definitions that nothing referred to.
     pub(super) fn report_unused_paths(&mut self) {
-        for (index, paths) in self.draft.paths.iter().enumerate() {
+        // A list that could not be read may have been the one that uses it.
+        for (index, paths) in self.draft.paths.iter().enumerate().filter(|_| !self.incomplete) {
             let first = self.names.paths.get(paths.name.value.as_str()) == Some(&index);
             if first && !self.paths.used.contains(&index) {
                 self.sink.push(
                     Diagnostic::warning(UNUSED_PATHS, format!("`paths {}` is never used", paths.name.value))
-                        .label(paths.name.place, "nothing refers to it"),
+                        .label(paths.name.place, "nothing refers to it")
+                        .help("remove it, or name it in a selection"),
                 );
             }
         }
@@ -231,7 +234,7 @@ fn too_large(name: &At<String>, size: Size, caps: &Caps) -> Diagnostic {
 
 fn unknown_paths(names: &Names<'_>, name: &str, item: &Sel) -> Diagnostic {
     let known = names.paths.keys().copied();
-    let mut error = names.unknown(UNKNOWN_PATHS, "paths", At::new(name, item.what.place), known);
+    let mut error = names.unknown(UNKNOWN_PATHS, "named selection", At::new(name, item.what.place), known);
     if error.help.is_none() {
         error = error.help(format!("a glob stands in quotes: `\"{name}\"`"));
     }

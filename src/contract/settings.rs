@@ -14,7 +14,7 @@ use crate::base::glob::{Glob, Selection};
 use crate::base::path::RepoPath;
 use crate::base::span::Place;
 use crate::base::unit::MAX_INTEGER;
-use crate::check::{Kind, Report, Severity};
+use crate::check::{FORMATS, Kind, Report, Severity};
 use std::collections::BTreeMap;
 
 const COMPILE_LINT: &[Kind] = &[Kind::Compile, Kind::Lint];
@@ -40,12 +40,6 @@ fn known_by(keyword: &str) -> &'static [Kind] {
 /// What `defaults` may hold (language.md section 4).
 const IN_DEFAULTS: &[&str] =
     &["dir", "env", "pass-env", "tool-path", "timeout", "retries", "format", "severity", "tags", "inputs"];
-
-/// The formats of output that a check may name.
-pub const FORMATS: &[&str] = &[
-    "auto", "cargo", "rustc", "tsc", "eslint", "gcc", "javac", "mypy", "pytest", "unittest", "jest", "vitest", "mocha",
-    "tap", "go", "dotnet", "junit", "trx", "sarif",
-];
 
 /// The formats of report files, and the verbs that count what they hold: SARIF has findings and no tests, TRX and TAP
 /// have tests and no findings, and linters write JUnit too.
@@ -179,7 +173,7 @@ impl Checker<'_> {
 
     /// Reads the settings of a check.
     pub(super) fn read_check(&mut self, check: &draft::Check) -> Values {
-        let kind = check.verbs.first().map(|v| v.value.kind());
+        let kind = check.verbs.first().filter(|v| !self.is_broken(v)).map(|v| v.value.kind());
         self.report_duplicates(&check.settings);
         let mut values = Values::default();
         for setting in &check.settings {
@@ -189,7 +183,10 @@ impl Checker<'_> {
                 self.sink.push(
                     Diagnostic::error(FOREIGN_SETTING, format!("`{}` does not know `{keyword}`", kind.verb()))
                         .label(setting.place, format!("not a setting of `{}`", kind.verb()))
-                        .help(format!("a setting of {}", quoted_list(known_by(keyword).iter().map(|k| k.verb())))),
+                        .help(format!(
+                            "it is a setting of {}",
+                            quoted_list(known_by(keyword).iter().map(|k| k.verb()))
+                        )),
                 );
             }
             self.report_setting(setting, check, kind);
@@ -263,7 +260,7 @@ impl Checker<'_> {
             match accepted {
                 Some(codes) => {
                     if let Some(same) = codes.iter().find(|c| c.value == code.value) {
-                        self.sink.push(error(same.place, "means passed here"));
+                        self.sink.push(error(same.place, "means passed here").help("keep it in one of them"));
                     }
                 }
                 None if code.value == 0 => {
@@ -383,7 +380,7 @@ impl Checker<'_> {
     fn check_env_name(&mut self, name: &str, place: Place, star: bool) {
         let stem = if star { name.strip_suffix('*').unwrap_or(name) } else { name };
         // `*` alone would let everything through; that is the operator's to say (`--inherit-env`).
-        if is_env_name(stem) {
+        if self.incomplete || is_env_name(stem) {
             return;
         }
         let error = Diagnostic::error(ENV_NAME, format!("`{name}` is no name of a variable"))

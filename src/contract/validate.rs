@@ -144,7 +144,7 @@ impl<'d> Checker<'d> {
     }
 
     fn report_imports(&mut self) {
-        for import in &self.draft.imports {
+        for import in self.draft.imports.iter().filter(|_| !self.incomplete) {
             self.sink.push(
                 Diagnostic::error(
                     IMPORT,
@@ -242,7 +242,11 @@ impl<'d> Checker<'d> {
             Some(place) => error.label(place, "used here").label(verb.place, "`{changed}` is in this command"),
             None => error.label(verb.place, "`{changed}` is in this command"),
         };
-        self.sink.push(error.label(none.place, "this block applies when no selected file changed"));
+        self.sink.push(
+            error
+                .label(none.place, "this block applies when no selected file changed")
+                .help("move the check out of the block, or let its command find the files itself"),
+        );
     }
 
     /// Puts the checks together. `None` for those with an error.

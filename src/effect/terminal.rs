@@ -43,3 +43,11 @@ fn width() -> Option<usize> {
         .ok()?;
     (size.ws_col > 0).then_some(usize::from(size.ws_col))
 }
+
+/// Whether standard output and standard error are one and the same: a terminal, a pipe, a file.
+#[must_use]
+pub fn same_stream() -> bool {
+    let identity = |fd| rustix::fs::fstat(fd).ok().map(|s| (s.st_dev, s.st_ino));
+    let (out, err) = (identity(rustix::stdio::stdout()), identity(rustix::stdio::stderr()));
+    out.is_some() && out == err
+}

@@ -2,6 +2,7 @@
 
 pub mod verify_contract_json;
 pub mod vplan;
+mod vplan_value;
 
 use crate::base::diagnostic::Diagnostics;
 use crate::base::source::Sources;

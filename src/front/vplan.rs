@@ -1,11 +1,485 @@
-//! Placeholder of the front end.
+//! How does the language's tree become a draft? Values are read here; what names mean is not asked.
 
+use super::vplan_value::Values;
 use crate::base::diagnostic::Diagnostics;
 use crate::base::source::Sources;
-use crate::base::span::SourceId;
-use crate::contract::draft::Draft;
+use crate::base::span::{Place, SourceId, Span};
+use crate::check::Kind;
+use crate::contract::draft::{
+    At, Check, Condition, Draft, Entry, Gate, Group, Limit, Paths, Recover, Risk, Role, Scope, Sel, Sequence, Setting,
+    Verb,
+};
+use crate::lang::ast::{Arg, Node, Value};
+use crate::lang::format::digest;
+use crate::lang::parse::{Caps, parse};
+use crate::lang::statement::Keyword;
 
-/// Lowers.
-pub fn lower(_sources: &Sources, _id: SourceId, _sink: &mut Diagnostics) -> Draft {
-    Draft::default()
+/// Lowers a file of the language, with the usual caps. The draft is as complete as the text allows.
+pub fn lower(sources: &Sources, id: SourceId, sink: &mut Diagnostics) -> Draft {
+    lower_within(sources, id, &Caps::default(), sink)
+}
+
+/// Lowers a file of the language, with caps that an operator may have raised.
+pub fn lower_within(sources: &Sources, id: SourceId, caps: &Caps, sink: &mut Diagnostics) -> Draft {
+    let Some(source) = sources.get(id) else { return Draft::default() };
+    let (ast, diagnostics) = parse(source, id, caps);
+    let sound = !diagnostics.has_errors();
+    sink.append(diagnostics);
+    let draft = Draft { path: source.name().to_owned(), digest: sound.then(|| digest(&ast)), ..Draft::default() };
+    let mut lowering = Lowering { draft, values: Values { id, sink } };
+    lowering.entries(&ast.nodes, &mut Vec::new(), None);
+    lowering.draft
+}
+
+struct Lowering<'s> {
+    draft: Draft,
+    values: Values<'s>,
+}
+
+impl Lowering<'_> {
+    fn at<T>(&self, value: T, span: Span) -> At<T> {
+        At::new(value, self.values.place(span))
+    }
+
+    fn place(&self, span: Span) -> Place {
+        self.values.place(span)
+    }
+
+    /// Lowers the statements of the top level or of a group. Recursion is bounded by the cap on nesting.
+    fn entries(&mut self, nodes: &[Node<'_>], around: &mut Vec<usize>, tier: Option<At<u8>>) {
+        for node in nodes {
+            self.entry(node, around, tier.clone());
+        }
+    }
+
+    fn entry(&mut self, node: &Node<'_>, around: &mut Vec<usize>, tier: Option<At<u8>>) {
+        match node.statement.keyword {
+            Keyword::Check | Keyword::RunAnonymous => return self.check(node, around, tier),
+            Keyword::Use => {
+                let names = self.values.words(node);
+                if !names.is_empty() {
+                    let place = self.place(node.span);
+                    let conditions = around.clone();
+                    self.draft.entries.push(Entry::Use { names, conditions, tier_block: tier, place });
+                }
+                return;
+            }
+            Keyword::TierBlock => {
+                let tier = node.values().next().and_then(|arg| self.values.tier(arg)).or(tier);
+                let body = node.body.as_ref().map_or(&[][..], |b| &b.nodes);
+                return self.entries(body, around, tier);
+            }
+            _ => {}
+        }
+        if let Some(condition) = self.condition(node) {
+            let index = self.draft.conditions.len();
+            // The head of a broken condition may say nothing; its block is read all the same.
+            let empty = node.broken && node.values().next().is_none();
+            if !empty {
+                let condition = self.at(condition, node.span);
+                self.draft.conditions.push(condition);
+                around.push(index);
+            }
+            self.entries(node.body.as_ref().map_or(&[][..], |b| &b.nodes), around, tier);
+            if !empty {
+                around.pop();
+            }
+            return;
+        }
+        self.top(node);
+    }
+
+    fn condition(&self, node: &Node<'_>) -> Option<Condition> {
+        Some(match node.statement.keyword {
+            Keyword::ByRole => Condition::Role(self.values.words(node)),
+            Keyword::WhenChangedAny => Condition::ChangedAny(self.sels(node)),
+            Keyword::WhenChangedAll => Condition::ChangedAll(self.sels(node)),
+            Keyword::WhenChangedOnly => Condition::ChangedOnly(self.sels(node)),
+            Keyword::WhenChangedNone => Condition::ChangedNone(self.sels(node)),
+            Keyword::WhenExists => Condition::Exists(self.values.strings(node)),
+            _ => return None,
+        })
+    }
+
+    /// Lowers what only stands at the top level.
+    fn top(&mut self, node: &Node<'_>) {
+        match node.statement.keyword {
+            Keyword::Contract => self.draft.names.extend(self.values.strings(node)),
+            Keyword::Import => self.draft.imports.extend(self.values.strings(node).into_iter().take(1)),
+            Keyword::Paths => {
+                if let Some(name) = self.values.word(node) {
+                    let items = node.values().skip(1).filter_map(|a| self.values.sel(a)).collect();
+                    self.draft.paths.push(Paths { name, items });
+                }
+            }
+            Keyword::Risk => self.risk(node),
+            Keyword::Sequence if !node.broken => {
+                let groups = self.groups(node);
+                let place = self.place(node.span);
+                self.draft.sequences.push(Sequence { groups, place });
+            }
+            Keyword::Role => self.role(node),
+            Keyword::JudgeWith => {
+                if let Some(Arg { value: Value::Command(command), span }) = node.args.first() {
+                    let command = self.at((**command).clone(), *span);
+                    self.draft.judge_with.push(command);
+                }
+            }
+            Keyword::Limits | Keyword::Defaults | Keyword::Scope | Keyword::Recover | Keyword::Gate => {
+                for line in node.body.iter().flat_map(|b| &b.nodes) {
+                    self.policy(line);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Lowers a line of `limits`, `defaults`, `scope`, `recover` or `gate`.
+    fn policy(&mut self, node: &Node<'_>) {
+        if node.broken {
+            return;
+        }
+        let values = &mut self.values;
+        let place = values.place(node.span);
+        let first = node.values().next();
+        let number = |values: &mut Values<'_>, least, most| first.and_then(|a| values.number(a, least, most));
+        let limit = match node.statement.keyword {
+            Keyword::Budget => first.and_then(|a| values.duration(a)).map(Limit::Budget),
+            Keyword::MaxChecks => number(values, 0, u64::MAX).map(Limit::MaxChecks),
+            Keyword::Jobs => {
+                number(values, 1, u64::from(u32::MAX)).and_then(|n| u32::try_from(n).ok()).map(Limit::Jobs)
+            }
+            _ => None,
+        };
+        let scope = match node.statement.keyword {
+            Keyword::Allow => Some(Scope::Allow(node.values().filter_map(|a| values.sel(a)).collect())),
+            Keyword::Deny => Some(Scope::Deny(node.values().filter_map(|a| values.sel(a)).collect())),
+            _ => None,
+        };
+        let recover = match node.statement.keyword {
+            Keyword::RecoverOff => Some(Recover::Off),
+            Keyword::RecoverOnly => Some(Recover::Only(values.words(node))),
+            Keyword::RecoverContract => Some(Recover::Contract),
+            _ => None,
+        };
+        let small = |n: Option<u64>| n.and_then(|n| u32::try_from(n).ok());
+        let gate = match node.statement.keyword {
+            Keyword::Confirmations => small(number(values, 1, u64::from(u32::MAX))).map(Gate::Confirmations),
+            Keyword::GateRetries => small(number(values, 0, u64::from(u32::MAX))).map(Gate::Retries),
+            Keyword::OnExhausted => first
+                .and_then(|a| values.one_of(a, &["fail", "escalate", "allow"]))
+                .map(|w| Gate::OnExhausted(w.into())),
+            Keyword::Propagate => {
+                first.and_then(|a| values.one_of(a, &["downgrade", "reset", "off"])).map(|w| Gate::Propagate(w.into()))
+            }
+            _ => None,
+        };
+        let default = values.setting(node);
+        self.draft.limits.extend(limit.map(|l| At::new(l, place)));
+        self.draft.scopes.extend(scope.map(|s| At::new(s, place)));
+        self.draft.recover.extend(recover.map(|r| At::new(r, place)));
+        self.draft.gate.extend(gate.map(|g| At::new(g, place)));
+        self.draft.defaults.extend(default.map(|d| At::new(d, place)));
+    }
+
+    fn check(&mut self, node: &Node<'_>, around: &mut Vec<usize>, tier: Option<At<u8>>) {
+        let named = node.statement.keyword == Keyword::Check;
+        let name = if named { self.values.word(node) } else { None };
+        if named && name.is_none() {
+            return;
+        }
+        let place = name.as_ref().map_or_else(|| self.place(node.keyword), |n| n.place);
+        let mut verbs = Vec::new();
+        for arg in &node.args {
+            if let Value::Command(command) = &arg.value {
+                let span = if named { arg.span } else { node.span };
+                verbs.push(self.at(Verb::Command(Kind::Run, (**command).clone()), span));
+            }
+        }
+        let mut settings: Vec<At<Setting>> = Vec::new();
+        let mut inner = Vec::new();
+        let mut broken = node.broken;
+        if let Some(body) = &node.body {
+            broken |= body.broken;
+            for line in &body.nodes {
+                if let Some(verb) = self.verb(line) {
+                    verbs.push(self.at(verb, line.span));
+                } else if let Some(setting) = (!line.broken).then(|| self.values.setting(line)).flatten() {
+                    settings.push(self.at(setting, line.span));
+                } else if matches!(line.statement.keyword, Keyword::Check | Keyword::Paths) {
+                    // It does not stand here, which has been said; but its name is known.
+                    inner.push(line);
+                }
+            }
+        }
+        if verbs.is_empty() && broken {
+            // The line with the verb is the one that could not be read: that it is missing need not be said.
+            let command = crate::lang::command::parse_command("");
+            verbs.push(self.at(Verb::Command(Kind::Run, command), node.span));
+        }
+        let conditions = around.clone();
+        let check = Check { name, verbs, settings, conditions, tier_block: tier.clone(), place };
+        self.draft.entries.push(Entry::Check(Box::new(check)));
+        for line in inner {
+            self.entry(line, around, tier.clone());
+        }
+    }
+
+    fn verb(&mut self, node: &Node<'_>) -> Option<Verb> {
+        let kind = match node.statement.keyword {
+            Keyword::Run => Kind::Run,
+            Keyword::Compile => Kind::Compile,
+            Keyword::Test => Kind::Test,
+            Keyword::Lint => Kind::Lint,
+            Keyword::Shell => Kind::Shell,
+            Keyword::File => Kind::File,
+            Keyword::Judge => Kind::Judge,
+            _ => return None,
+        };
+        let first = node.values().next();
+        Some(match (kind, first.map(|a| &a.value)) {
+            (Kind::Shell, Some(Value::Shell(text))) => Verb::Shell(text.clone()),
+            (Kind::Judge, Some(Value::Str { text, .. })) => Verb::Judge(text.to_string()),
+            (Kind::File, Some(Value::Str { .. })) => {
+                let path = self.values.strings(node).into_iter().next()?;
+                let mut assertions = Vec::new();
+                for line in node.body.iter().flat_map(|b| &b.nodes).filter(|n| !n.broken) {
+                    if let Some(assertion) = self.values.assertion(line) {
+                        assertions.push(self.at(assertion, line.span));
+                    }
+                }
+                let broken =
+                    node.broken || node.body.as_ref().is_some_and(|b| b.broken || b.nodes.len() > assertions.len());
+                if assertions.is_empty() && broken {
+                    // As with verbs: an assertion was meant, and what is wrong with it has been said.
+                    assertions.push(self.at(crate::check::request::Assertion::Exists, node.span));
+                }
+                Verb::File { path, assertions }
+            }
+            (kind, Some(Value::Command(command))) => Verb::Command(kind, (**command).clone()),
+            (kind, _) => Verb::Command(kind, crate::lang::command::parse_command("")),
+        })
+    }
+
+    fn risk(&mut self, node: &Node<'_>) {
+        let mut values = node.values();
+        let (Some(name), Some(tier)) = (self.values.word(node), values.nth(1)) else { return };
+        let items: Vec<Sel> = values.filter_map(|a| self.values.sel(a)).collect();
+        if let Some(tier) = self.values.tier(tier)
+            && !(node.broken && items.is_empty())
+        {
+            self.draft.risks.push(Risk { name, tier, items });
+        }
+    }
+
+    /// The groups of a `sequence`, taken apart at its arrows.
+    fn groups(&self, node: &Node<'_>) -> Vec<At<Group>> {
+        let names = |args: &[Arg<'_>]| -> Option<At<Group>> {
+            let span = args.first()?.span.to(args.last()?.span);
+            let words: Vec<At<String>> = args.iter().filter_map(|a| self.values.as_word(a)).collect();
+            let rest = matches!(words.as_slice(), [one] if one.value == "*");
+            Some(self.at(if rest { Group::Rest } else { Group::Names(words) }, span))
+        };
+        node.args.split(|a| a.value == Value::Mark("->")).filter_map(names).collect()
+    }
+
+    fn role(&mut self, node: &Node<'_>) {
+        let Some(name) = self.values.word(node) else { return };
+        let mut role = Role { name, only: Vec::new(), max_checks: Vec::new() };
+        for line in node.body.iter().flat_map(|b| &b.nodes).filter(|n| !n.broken) {
+            match line.statement.keyword {
+                Keyword::RoleOnly => role.only.push(self.at(self.values.words(line), line.span)),
+                Keyword::RoleMaxChecks => {
+                    let most = line.values().next().and_then(|a| self.values.number(a, 0, u64::MAX));
+                    role.max_checks.extend(most.map(|n| self.at(n, line.span)));
+                }
+                _ => {}
+            }
+        }
+        self.draft.roles.push(role);
+    }
+
+    fn sels(&self, node: &Node<'_>) -> Vec<Sel> {
+        node.values().filter_map(|a| self.values.sel(a)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::command::{Command, Piece};
+    use crate::base::source::Source;
+    use crate::base::word::Word;
+    use crate::check::request::{Assertion, FileType};
+    use crate::contract::draft::SelKind;
+    use crate::lang::GRAMMAR;
+
+    fn lower_text(text: &str) -> (Draft, Vec<(String, String)>) {
+        let mut sources = Sources::default();
+        let id = sources.add(Source::new("contracts/verify.vplan", text));
+        let mut sink = Diagnostics::default();
+        let draft = lower(&sources, id, &mut sink);
+        let source = sources.get(id).unwrap();
+        let show = |d: crate::base::diagnostic::Diagnostic| {
+            (d.code.0.replace("vplan::lang::", ""), source.slice(d.labels[0].place.span).to_owned())
+        };
+        (draft, sink.sorted().into_iter().map(show).collect())
+    }
+
+    #[test]
+    fn the_examples_of_the_grammar_are_contracts() {
+        let mut count = 0;
+        for block in GRAMMAR.split("```vplan\n").skip(1) {
+            let example = block.split("```").next().unwrap();
+            let head = if example.starts_with("vplan 1\n") { "" } else { "vplan 1\n" };
+            let (_, messages) = lower_text(&format!("{head}{example}"));
+            assert_eq!(messages, [], "{example}");
+            count += 1;
+        }
+        assert!(count >= 5, "the examples were not found");
+    }
+
+    #[test]
+    fn the_grammar_names_every_statement() {
+        let (manual, grammar) = GRAMMAR.split_once("\n## Grammar\n").unwrap();
+        for statement in crate::lang::statement::STATEMENTS {
+            let known = format!("'{}'", statement.word);
+            let absent = matches!(statement.keyword, Keyword::Import | Keyword::Expect);
+            assert!(absent || grammar.contains(&known), "{} is not in the grammar", statement.word);
+            assert!(manual.contains(statement.word), "{} is not in the manual", statement.word);
+        }
+    }
+
+    #[test]
+    fn a_whole_contract() {
+        let text = r#"vplan 1
+contract "storefront"
+paths api = "apps/api/**" !prose "!**/*.md"
+defaults {
+  timeout 5m
+}
+check lint: CI=1 pnpm run lint {changed}
+byRole tester reviewer {
+  tier 1 {
+    check unit {
+      test pnpm run test
+      report junit "reports/unit.xml"
+      exit 0 3
+      env A='x y'
+    }
+  }
+  whenChangedAny api {
+    use lint
+  }
+}
+check bundle {
+  file "dist/app.js" {
+    exists
+    size 1B..2MiB
+    size ..1KB
+    type dir
+  }
+  needs lint
+}
+risk auth tier 1 "**/auth/**"
+sequence lint, unit -> *
+role docser {
+  only docs-safe
+  max-checks 3
+}
+limits {
+  budget 10m
+}
+"#;
+        let (draft, messages) = lower_text(text);
+        assert_eq!(messages, []);
+        assert_eq!(draft.path, "contracts/verify.vplan");
+        assert!(draft.digest.is_some());
+        assert_eq!(draft.names[0].value, "storefront");
+        let items = &draft.paths[0].items;
+        assert_eq!(items[0].what.value, SelKind::Glob("apps/api/**".to_owned()));
+        assert_eq!(items[0].inner.map(|i| &text[i..i + 4]), Some("apps"));
+        assert_eq!((items[1].not, &items[1].what.value), (true, &SelKind::Name("prose".to_owned())));
+        assert_eq!(items[2].inner.map(|i| &text[i..i + 2]), Some("**"));
+        assert_eq!(draft.defaults[0].value, Setting::Timeout(300_000));
+        assert_eq!(draft.conditions.len(), 2);
+        let [
+            Entry::Check(lint),
+            Entry::Check(unit),
+            Entry::Use { names, conditions, tier_block, .. },
+            Entry::Check(bundle),
+        ] = draft.entries.as_slice()
+        else {
+            panic!("{:?}", draft.entries)
+        };
+        let Verb::Command(Kind::Run, Command::Argv { env, pieces }) = &lint.verbs[0].value else { panic!("{lint:?}") };
+        assert_eq!(env.get("CI"), Some(&Word::from("1")));
+        assert_eq!(pieces.last(), Some(&Piece::Changed));
+        assert_eq!((unit.conditions.as_slice(), unit.tier_block.as_ref().map(|t| t.value)), (&[0][..], Some(1)));
+        assert_eq!(unit.settings.len(), 3);
+        assert_eq!(unit.settings[2].value, Setting::Env("A".to_owned(), Word::from("x y")));
+        assert_eq!((names[0].value.as_str(), conditions.as_slice(), tier_block), ("lint", &[0, 1][..], &None));
+        let Verb::File { path, assertions } = &bundle.verbs[0].value else { panic!("{bundle:?}") };
+        assert_eq!(path.value, "dist/app.js");
+        let assertions: Vec<&Assertion> = assertions.iter().map(|a| &a.value).collect();
+        assert_eq!(
+            assertions,
+            [
+                &Assertion::Exists,
+                &Assertion::Size { max: Some(2 << 20), min: Some(1) },
+                &Assertion::Size { max: Some(1000), min: None },
+                &Assertion::Type(FileType::Dir),
+            ]
+        );
+        assert_eq!(draft.risks[0].tier.value, 1);
+        let groups: Vec<&Group> = draft.sequences[0].groups.iter().map(|g| &g.value).collect();
+        assert!(matches!(groups.as_slice(), [Group::Names(names), Group::Rest] if names.len() == 2));
+        assert_eq!(draft.roles[0].max_checks[0].value, 3);
+        assert_eq!(draft.limits[0].value, Limit::Budget(600_000));
+    }
+
+    #[test]
+    fn wrong_values() {
+        for (line, code, at) in [
+            ("timeout 5", "bad_duration", "5"),
+            ("timeout 0s", "bad_duration", "0s"),
+            ("timeout 5d", "bad_duration", "5d"),
+            ("retries -1", "bad_number", "-1"),
+            ("retries 1.5", "bad_number", "1.5"),
+            ("exit 256", "bad_number", "256"),
+            ("tier 3", "bad_number", "3"),
+            ("severity fatal", "unknown_word", "fatal"),
+            ("format junitt", "unknown_word", "junitt"),
+            ("report html \"a\"", "unknown_word", "html"),
+            ("report junit \"!a\"", "excluding_glob", "\"!a\""),
+            ("produces \"!a\"", "excluding_glob", "\"!a\""),
+            ("pass-env A* *", "bad_variable", "*"),
+            ("pass-env A-B", "bad_variable", "A-B"),
+            ("max-errors 9007199254740992", "bad_number", "9007199254740992"),
+            ("file \"x\" {\n size 10B\n}", "bad_size", "10B"),
+            ("file \"x\" {\n size ..\n}", "bad_size", ".."),
+            ("file \"x\" {\n size 2KiB..1KiB\n}", "bad_size", "2KiB..1KiB"),
+            ("file \"x\" {\n size 1..10B\n}", "bad_size", "1..10B"),
+            ("file \"x\" {\n type png\n}", "unknown_word", "png"),
+        ] {
+            let (_, messages) = lower_text(&format!("vplan 1\ncheck a {{\n  {line}\n}}\n"));
+            assert_eq!(messages, [(code.to_owned(), at.to_owned())], "{line}");
+        }
+        let (_, messages) = lower_text("vplan 1\ngate {\n  on-exhausted retry\n  confirmations 0\n}\ntier 9 {\n}\n");
+        let codes: Vec<&str> = messages.iter().map(|m| m.0.as_str()).collect();
+        assert_eq!(codes, ["unknown_word", "bad_number", "bad_number"]);
+    }
+
+    #[test]
+    fn what_is_broken_is_not_reported_twice() {
+        // A check whose verb could not be read has one all the same, and its name is known.
+        let (draft, messages) = lower_text("vplan 1\ncheck a {\n  frobnicate the thing\n}\ncheck b: x | y\n");
+        assert_eq!(messages.len(), 2);
+        for entry in &draft.entries {
+            let Entry::Check(check) = entry else { panic!("{entry:?}") };
+            assert!(check.name.is_some());
+            assert_eq!(check.verbs.len(), 1);
+        }
+        assert!(draft.digest.is_none());
+    }
 }

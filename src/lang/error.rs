@@ -1,1 +1,115 @@
-//! Which messages can a text get?
+//! Which messages can a text get? The stable codes of this room; the sentences stand where the fault is found.
+
+use crate::base::diagnostic::Code;
+use crate::base::word::visible;
+
+macro_rules! codes {
+    ($($(#[$doc:meta])* $name:ident = $text:literal;)*) => {
+        $($(#[$doc])* pub const $name: Code = Code(concat!("vplan::lang::", $text));)*
+
+        /// All codes of this room.
+        pub const CODES: &[Code] = &[$($name),*];
+    };
+}
+
+codes! {
+    /// The file is larger than the cap.
+    FILE_TOO_LARGE = "file_too_large";
+    /// A line is longer than the cap.
+    LINE_TOO_LONG = "line_too_long";
+    /// A name is longer than the cap.
+    NAME_TOO_LONG = "name_too_long";
+    /// Blocks are nested deeper than the cap.
+    NESTED_TOO_DEEP = "nested_too_deep";
+    /// A carriage return without a line feed.
+    LONE_CARRIAGE_RETURN = "lone_carriage_return";
+    /// A bidirectional control character outside comments.
+    BIDI_CONTROL = "bidi_control";
+    /// A bidirectional control character in a comment (a warning).
+    BIDI_CONTROL_IN_COMMENT = "bidi_control_in_comment";
+    /// A backslash with nothing but blanks behind it, or at the end of the file.
+    BAD_CONTINUATION = "bad_continuation";
+    /// No `vplan 1`.
+    MISSING_HEADER = "missing_header";
+    /// `vplan` is not the first statement.
+    MISPLACED_HEADER = "misplaced_header";
+    /// A version of the language that this program does not know.
+    UNKNOWN_VERSION = "unknown_version";
+    /// A line begins with a word that begins no statement.
+    UNKNOWN_STATEMENT = "unknown_statement";
+    /// A statement stands in a block where it has no meaning.
+    MISPLACED_STATEMENT = "misplaced_statement";
+    /// `import`, which belongs to a later version of this program.
+    IMPORT_UNSUPPORTED = "import_unsupported";
+    /// `expect`, which belongs to a later version of this program.
+    EXPECT_UNSUPPORTED = "expect_unsupported";
+    /// A block without its `}`.
+    UNCLOSED_BLOCK = "unclosed_block";
+    /// A `}` without its block.
+    UNEXPECTED_CLOSE = "unexpected_close";
+    /// Something behind a `{` or a `}` on the same line.
+    BLOCK_ON_ONE_LINE = "block_on_one_line";
+    /// A statement that needs a block has none.
+    MISSING_BLOCK = "missing_block";
+    /// A statement that has no block is given one.
+    UNEXPECTED_BLOCK = "unexpected_block";
+    /// A `tier` block inside another.
+    NESTED_TIER = "nested_tier";
+    /// A string without its closing quote.
+    UNCLOSED_STRING = "unclosed_string";
+    /// An escape that strings do not have.
+    BAD_ESCAPE = "bad_escape";
+    /// Two arguments without a blank between them.
+    MISSING_BLANK = "missing_blank";
+    /// An argument is missing.
+    MISSING_ARGUMENT = "missing_argument";
+    /// An argument of the wrong kind, or one too many.
+    UNEXPECTED_ARGUMENT = "unexpected_argument";
+    /// A name with characters that names do not have.
+    BAD_NAME = "bad_name";
+    /// A glob without quotes, or its `!` outside them.
+    UNQUOTED_GLOB = "unquoted_glob";
+    /// No blank behind the `:` of a check, or one before it.
+    CHECK_COLON = "check_colon";
+    /// A shell operator in a command.
+    COMMAND_OPERATOR = "command_operator";
+    /// An expansion in a command.
+    COMMAND_EXPANSION = "command_expansion";
+    /// A shell builtin in a command.
+    COMMAND_BUILTIN = "command_builtin";
+    /// A quote in a command that is not closed, or a wrong escape.
+    COMMAND_QUOTE = "command_quote";
+    /// A command without a word.
+    COMMAND_EMPTY = "command_empty";
+    /// A command's first word can be no program.
+    COMMAND_PROGRAM = "command_program";
+    /// `{changed}` as part of a word.
+    CHANGED_IN_WORD = "changed_in_word";
+    /// `{changed}` behind `shell`.
+    CHANGED_IN_SHELL = "changed_in_shell";
+    /// An unquoted glob in a command (a warning).
+    COMMAND_GLOB = "command_glob";
+    /// Behind `NAME:`, a verb in the place of the program (a warning).
+    VERB_AS_PROGRAM = "verb_as_program";
+    /// A duration that cannot be read.
+    BAD_DURATION = "bad_duration";
+    /// A size or a range of sizes that cannot be read.
+    BAD_SIZE = "bad_size";
+    /// A number that cannot be read or is out of range.
+    BAD_NUMBER = "bad_number";
+    /// A word that is none of those allowed.
+    UNKNOWN_WORD = "unknown_word";
+    /// A glob that excludes where globs only select.
+    EXCLUDING_GLOB = "excluding_glob";
+    /// A variable name or a pattern for variable names that cannot be one.
+    BAD_VARIABLE = "bad_variable";
+}
+
+/// Shows text of the user in backticks: made harmless, and cut when it is long.
+pub(crate) fn shown(text: &str) -> String {
+    const MOST: usize = 60;
+    let mut chars = text.chars();
+    let head: String = chars.by_ref().take(MOST).collect();
+    let more = if chars.next().is_some() { "…" } else { "" };
+    format!("`{}{more}`", visible(head.as_bytes()))
+}

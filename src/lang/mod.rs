@@ -1,12 +1,15 @@
 //! What does a text say? Text to syntax tree, never failing: a tree and a list of errors. The only room of `nom`.
 
+/// The reference of the language, for people: what `vplan help language` prints.
+pub const GRAMMAR: &str = include_str!("grammar.md");
+
 pub mod ast;
 pub mod command;
 mod conjunction;
 pub mod error;
 pub mod format;
+pub mod oracle;
 pub mod parse;
+pub mod statement;
+pub mod suggest;
 mod word;
-
-/// The language reference.
-pub const GRAMMAR: &str = "";

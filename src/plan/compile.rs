@@ -92,7 +92,7 @@ pub fn compile(contract: Option<&Contract>, request: &Request, facts: &Facts) ->
                 members.push(input.member(check, chosen)?);
             }
             Fate::Out(out) => omitted.push(*out),
-            Fate::Merged(_) => {}
+            Fate::Merged => {}
         }
     }
     for (_, outcome) in inferred {
@@ -121,8 +121,8 @@ struct Input<'a> {
 enum Fate {
     In(Chosen),
     Out(Box<Omitted>),
-    /// It is the same work as this earlier check.
-    Merged(usize),
+    /// It is the same work as an earlier check.
+    Merged,
 }
 
 /// A contract's check that is part of the plan.
@@ -261,7 +261,8 @@ impl<'a> Input<'a> {
 
     fn notes(&self) -> Vec<Note> {
         let Some(contract) = self.declared else {
-            return vec![note("no-contract", "there is no contract".to_owned())];
+            let off = self.request.mode == Mode::Off;
+            return if off { Vec::new() } else { vec![note("no-contract", "there is no contract".to_owned())] };
         };
         let lock = contract.path.strip_suffix(".vplan").map(|stem| format!("{stem}.lock.kdl"));
         let files = [(Some(contract.path.as_str()), "the contract"), (lock.as_deref(), "the contract's lock")];
@@ -270,7 +271,8 @@ impl<'a> Input<'a> {
             let message = format!("{what} `{path}` is itself among the changed files");
             Some(Note { path: Some(path), ..note("contract-changed", message) })
         });
-        changed.collect()
+        let outside = super::scope::outside(&contract.scope, &self.request.changed);
+        changed.chain(outside).collect()
     }
 
     /// Conditions, tier, role, `--only`, `--skip`, in this order.
@@ -426,7 +428,7 @@ impl<'a> Input<'a> {
             if target == index {
                 continue;
             }
-            let old = fates.get_mut(index).map(|fate| std::mem::replace(fate, Fate::Merged(target)));
+            let old = fates.get_mut(index).map(|fate| std::mem::replace(fate, Fate::Merged));
             if let (Some(Fate::In(from)), Some(Fate::In(into))) = (old, fates.get_mut(target)) {
                 into.tier = into.tier.min(from.tier);
                 add_reasons(&mut into.reasons, from.reasons);

@@ -1,1 +1,158 @@
-//! What does a plan say about one check?
+//! How is a plan told to people, to picture makers and to a shell? Pure: a plan in, a byte-stable text out.
+//!
+//! Unaware of terminals: a text is made of marked pieces, and the caller's [`Style`] decides what a mark looks like.
+
+pub mod graph;
+pub mod shell;
+pub mod story;
+pub mod text;
+
+use crate::base::word::visible;
+use crate::plan::Reason;
+
+/// What a piece of text is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Mark {
+    /// A heading.
+    Title,
+    /// The id of a check.
+    Id,
+    /// A command.
+    Command,
+    /// Something of less weight.
+    Dim,
+    /// Something that holds.
+    Good,
+    /// Something that does not hold.
+    Bad,
+    /// Something to look at twice.
+    Warn,
+}
+
+/// How marked pieces look.
+pub trait Style {
+    /// Dresses a piece; the text itself must stay as it is.
+    fn paint(&self, mark: Mark, text: &str) -> String;
+}
+
+/// No dress at all.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Plain;
+
+impl Style for Plain {
+    fn paint(&self, _: Mark, text: &str) -> String {
+        text.to_owned()
+    }
+}
+
+/// How a text is laid out.
+#[derive(Clone, Copy)]
+pub struct Options<'a> {
+    /// How marks look.
+    pub style: &'a dyn Style,
+    /// Columns for running text; commands are never broken.
+    pub width: usize,
+    /// How many files a reason names.
+    pub files: usize,
+}
+
+impl Default for Options<'_> {
+    fn default() -> Self {
+        Self { style: &Plain, width: 100, files: 3 }
+    }
+}
+
+/// A reason as a sentence: `whenChangedAny "src/**" (line 4) selects src/a.rs`.
+#[must_use]
+pub fn sentence(reason: &Reason, files: usize) -> String {
+    let names = || reason.names.iter().map(|n| visible(n.as_bytes())).collect::<Vec<_>>();
+    let line = reason.line.map_or(String::new(), |n| format!(" (line {n})"));
+    let keyword = visible(reason.condition.as_bytes());
+    let selects = |what: String| match (reason.matched_count, matched(reason, files)) {
+        (Some(_), Some(found)) => format!("{what}{line} selects {found}"),
+        _ => format!("{what}{line} selects no changed file"),
+    };
+    match reason.condition.as_str() {
+        "always" => "always".to_owned(),
+        "use" => format!("through a use{line}"),
+        "needed-by" => {
+            let more = reason.matched_count.unwrap_or(0).saturating_sub(reason.names.len() as u64);
+            format!("needed by {}", and_more(names(), more))
+        }
+        "explicit" => "asked for as a command".to_owned(),
+        "inferred" => "declared by the repository".to_owned(),
+        "proposed" => "proposed".to_owned(),
+        "byRole" => format!("{keyword} {}{line}", names().join(" ")),
+        "whenExists" => format!("{keyword} {}{line}", names().join(" ")),
+        super::definition::DEFINITION_CHANGED => {
+            format!("the change touches what defines it: {}", matched(reason, files).unwrap_or_default())
+        }
+        _ if reason.condition.starts_with("whenChanged") => match (&reason.glob, &reason.paths) {
+            (Some(glob), Some(name)) => {
+                selects(format!("{keyword} {} with \"{}\"", visible(name.as_bytes()), visible(glob.as_bytes())))
+            }
+            (Some(glob), None) => selects(format!("{keyword} \"{}\"", visible(glob.as_bytes()))),
+            _ => selects(format!("{keyword} {}", names().join(" "))),
+        },
+        _ => format!("{keyword} {}{line}", names().join(" ")).trim_end().to_owned(),
+    }
+}
+
+/// The first files of a reason and how many more there are.
+fn matched(reason: &Reason, files: usize) -> Option<String> {
+    if reason.matched.is_empty() {
+        return None;
+    }
+    let count = reason.matched_count.unwrap_or(reason.matched.len() as u64);
+    let shown: Vec<String> = reason.matched.iter().take(files.max(1)).map(ToString::to_string).collect();
+    let more = count.saturating_sub(shown.len() as u64);
+    Some(and_more(shown, more))
+}
+
+/// `a, b and 3 more`
+fn and_more(shown: Vec<String>, more: u64) -> String {
+    let list = shown.join(", ");
+    if more > 0 { format!("{list} and {more} more") } else { list }
+}
+
+/// `1 step`, `2 steps`
+fn count(n: usize, one: &str) -> String {
+    if n == 1 { format!("1 {one}") } else { format!("{n} {one}s") }
+}
+
+/// Breaks text at blanks so that no line is wider, unless a word is.
+fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    let mut line = String::new();
+    let mut columns = 0;
+    for word in text.split(' ') {
+        let len = word.chars().count();
+        if columns > 0 && columns + 1 + len > width {
+            lines.push(std::mem::take(&mut line));
+            columns = 0;
+        }
+        if columns > 0 || !line.is_empty() {
+            line.push(' ');
+            columns += 1;
+        }
+        line.push_str(word);
+        columns += len;
+    }
+    lines.push(line);
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wrapping_keeps_the_words() {
+        let text = "one two three  four";
+        for width in 1..30 {
+            let lines = wrap(text, width);
+            assert_eq!(lines.join(" "), text, "{width}");
+            assert!(lines.iter().all(|l| l.trim_end().len() <= width.max(5)), "{lines:?}");
+        }
+    }
+}

@@ -8,9 +8,11 @@ pub mod document;
 pub mod error;
 pub mod explain;
 pub mod facts;
+pub mod kdl;
 pub mod order;
 pub mod overlap;
 pub mod request;
+pub mod scope;
 pub mod select;
 mod step;
 pub mod tier;
@@ -76,7 +78,7 @@ pub struct ContractRef {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Note {
-    /// A stable kebab-case name: `contract-changed`, `mode-off`, `trigger-lowered`, `no-contract`.
+    /// A stable kebab-case name: `contract-changed`, `mode-off`, `trigger-lowered`, `no-contract`, `outside-scope`.
     pub kind: String,
     /// One line for people.
     pub message: String,
@@ -340,6 +342,18 @@ pub struct Rewrite {
     pub reason: String,
     /// The rule's name.
     pub recovery_rule: String,
+}
+
+/// Why a rule may not be applied.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Refusal {
+    /// One line for people.
+    pub reason: String,
+    /// The rule's name.
+    pub recovery_rule: String,
+    /// The step that it would have touched.
+    pub step: String,
 }
 
 /// How much of what was asked is verified.

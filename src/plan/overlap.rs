@@ -76,6 +76,18 @@ struct Set {
     ranges: Vec<(char, char)>,
 }
 
+impl Token {
+    /// A character for it; a star is at least one.
+    fn example(&self) -> Option<char> {
+        match self {
+            Token::Star => Some('x'),
+            Token::Slash => None,
+            Token::Char(set) if set.not => ['x', 'a', '0', '_', 'ä'].into_iter().find(|c| set.meets(&Set::only(*c))),
+            Token::Char(set) => set.ranges.first().map(|(from, _)| *from),
+        }
+    }
+}
+
 impl Set {
     fn only(c: char) -> Self {
         Self { not: false, ranges: vec![(c, c)] }
@@ -120,6 +132,28 @@ impl Pattern {
     pub fn overlaps(&self, other: &Pattern) -> bool {
         let (Some(a), Some(b)) = (&self.alternatives, &other.alternatives) else { return true };
         a.iter().any(|a| b.iter().any(|b| paths_meet(a, b)))
+    }
+
+    /// Some paths that the glob selects, shortest first for each alternative: `**` becomes nothing or a filler, `*` and `?` the
+    /// letter x.
+    #[must_use]
+    pub fn examples(&self, fillers: &[&str]) -> Vec<String> {
+        let mut found = Vec::new();
+        for segments in self.alternatives.iter().flatten() {
+            for filler in std::iter::once(None).chain(fillers.iter().map(Some)) {
+                let of = |segment: &Segment| match segment {
+                    Segment::Any => filler.map(|f| (*f).to_owned()),
+                    Segment::One(tokens) => Some(tokens.iter().filter_map(Token::example).collect()),
+                };
+                let path = segments.iter().filter_map(of).collect::<Vec<String>>().join("/");
+                // `x/**` selects x too, but nobody means that.
+                let bare = filler.is_none() && segments.last() == Some(&Segment::Any);
+                if !path.is_empty() && !bare && !found.contains(&path) {
+                    found.push(path);
+                }
+            }
+        }
+        found
     }
 
     /// The directories, each segment closed by `/`, that every path must lie in or be, one for each alternative.

@@ -1,12 +1,16 @@
 //! Was the plan itself wrong, and which plan would be right? Plan and failures to a plan, or a refusal. Pure.
 
+pub mod bare;
 pub mod failure;
+pub mod law;
+mod preflight;
 pub mod rewrite;
 pub mod rules;
 
 use crate::check::evidence::Evidence;
 use crate::plan::facts::{Facts, Question};
-use crate::plan::{Plan, Rewrite};
+use crate::plan::{Plan, Refusal, Rewrite};
+use rules::Case;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
@@ -103,50 +107,63 @@ pub enum Recovery {
     NotApplicable,
 }
 
-/// Why a rule may not be applied.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Refusal {
-    /// One line for people.
-    pub reason: String,
-    /// The rule's name.
-    pub recovery_rule: String,
-    /// The step that it would have touched.
-    pub step: String,
-}
-
 /// Which facts classifying this step's failure, or repairing it, depends on. Gather them before [`classify`] and [`recover`].
 #[must_use]
-pub fn questions(_plan: &Plan, _step: usize) -> BTreeSet<Question> {
-    BTreeSet::new()
+pub fn questions(plan: &Plan, step: usize) -> BTreeSet<Question> {
+    plan.steps.get(step).map(failure::questions).unwrap_or_default()
 }
 
 /// Why did this step of the plan fail?
 #[must_use]
-pub fn classify(plan: &Plan, step: usize, _evidence: &Evidence, _facts: &Facts) -> Failure {
-    Failure {
-        step: plan.steps.get(step).map(|s| s.id.clone()).unwrap_or_default(),
-        code: FailureCode::Failed,
-        rule: String::new(),
-        evidence: String::new(),
-    }
+pub fn classify(plan: &Plan, step: usize, evidence: &Evidence, facts: &Facts) -> Failure {
+    failure::classify(plan, step, evidence, facts)
 }
 
-/// Applies the first rule that applies to the failures. The result depends on their set, not on their order.
+/// Applies the first rule that applies to the failures, once; the caller asks again until nothing applies. The result
+/// depends on the set of failures, not on their order; failures of steps that the plan does not have are ignored.
 #[must_use]
-pub fn recover(_plan: &Plan, _failures: &[Failure], _facts: &Facts) -> Recovery {
-    Recovery::NotApplicable
+pub fn recover(plan: &Plan, failures: &[Failure], facts: &Facts) -> Recovery {
+    let positions = rewrite::positions(&plan.steps);
+    let index = |failure: &Failure| positions.get(&failure.step).copied();
+    let mut known: Vec<(usize, Failure)> = failures.iter().filter_map(|f| Some((index(f)?, f.clone()))).collect();
+    known.sort();
+    known.dedup();
+    let failures: Vec<Failure> = known.iter().map(|(_, failure)| failure.clone()).collect();
+    let mut refusals = Vec::new();
+    for (index, failure) in &known {
+        let Some(step) = plan.steps.get(*index) else { continue };
+        let case = Case { plan, index: *index, step, failures: &failures, facts };
+        for rule in rules::ALL.into_iter().filter(|rule| rule.fires_on == failure.code) {
+            let reason = match (rule.rewrite)(&case) {
+                None => continue,
+                Some(_) if !plan.policy.recover.iter().any(|name| name == rule.name) => {
+                    "the plan's policy does not allow it".to_owned()
+                }
+                Some(Err(reason)) => reason,
+                Some(Ok(change)) => {
+                    let (plan, rewrite) = rewrite::apply(plan, rule, failure, change);
+                    match rewrite::well_formed(&plan) {
+                        Ok(()) => return Recovery::Rewritten { plan: Box::new(plan), rewrite },
+                        Err(reason) => reason,
+                    }
+                }
+            };
+            refusals.push(Refusal { reason, recovery_rule: rule.name.to_owned(), step: step.id.clone() });
+        }
+    }
+    if refusals.is_empty() { Recovery::NotApplicable } else { Recovery::Refused(refusals) }
 }
 
 /// Repairs what is known for certain to break before anything runs (engine.md section 3, item 8): classifies from facts
-/// alone and applies rules until none applies. Facts asked by [`preflight_questions`] must be there.
+/// alone and applies rules until none applies. Facts asked by [`preflight_questions`] must be there; those that the repair
+/// depended on are recorded in the plan. What is refused stays as it is.
 #[must_use]
-pub fn preflight(plan: Plan, _facts: &Facts) -> Plan {
-    plan
+pub fn preflight(plan: Plan, facts: &Facts) -> Plan {
+    preflight::repair(plan, facts)
 }
 
 /// The facts that [`preflight`] depends on.
 #[must_use]
-pub fn preflight_questions(_plan: &Plan) -> BTreeSet<Question> {
-    BTreeSet::new()
+pub fn preflight_questions(plan: &Plan) -> BTreeSet<Question> {
+    preflight::needed(plan)
 }

@@ -1,1 +1,133 @@
-//! What does a rewrite leave behind: trace, coverage, order?
+//! How is a rule's change written into a plan, what is measured of it, and which evidence outlives it?
+
+use super::Failure;
+use super::failure::sequence;
+use super::rules::Rule;
+use crate::base::command::{Link, Unsupported};
+use crate::plan::{Plan, Rewrite, Step, digest};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a rule makes of a plan's steps.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Change {
+    /// Ids of steps that are gone, in the order of the plan before.
+    pub dropped: Vec<String>,
+    /// All steps, in their new order.
+    pub steps: Vec<Step>,
+}
+
+/// The plan after, sealed when the plan before was, and the trace of what was done.
+#[must_use]
+pub fn apply(before: &Plan, rule: &Rule, failure: &Failure, change: Change) -> (Plan, Rewrite) {
+    let mut rewrite = Rewrite {
+        coverage: rule.coverage,
+        dropped: change.dropped,
+        evidence: Some(failure.evidence.clone()).filter(|e| !e.is_empty()),
+        next_commands: commands(&change.steps),
+        next_digest: None,
+        previous_commands: commands(&before.steps),
+        previous_digest: before.digest.clone(),
+        reason: rule.reason.to_owned(),
+        recovery_rule: rule.name.to_owned(),
+    };
+    let mut after = before.clone();
+    after.steps = change.steps;
+    after.rewrites.push(rewrite.clone());
+    if before.digest.is_some() {
+        after = digest::seal(after);
+        rewrite.next_digest.clone_from(&after.digest);
+    }
+    (after, rewrite)
+}
+
+fn commands(steps: &[Step]) -> Vec<String> {
+    steps.iter().map(|s| s.command.clone()).collect()
+}
+
+/// What every rewrite strictly decreases, compared from left to right; so recovery ends.
+///
+/// A split or a hoist takes parts out of an unsupported command (1), a drop takes a step away without adding an unsupported
+/// one (2), a reordering changes neither and moves a cleanup behind a check that it stood before, and none before one (3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Measure {
+    /// Unsupported commands and the parts of their conjunctions.
+    pub unsupported: usize,
+    /// Steps.
+    pub steps: usize,
+    /// Pairs of a cleanup and a later presence check of what it removes.
+    pub misplaced: usize,
+}
+
+/// Measures a plan.
+#[must_use]
+pub fn measure(plan: &Plan) -> Measure {
+    Measure {
+        unsupported: plan.steps.iter().filter_map(|s| s.unsupported.as_ref()).map(weight).sum(),
+        steps: plan.steps.len(),
+        misplaced: sequence::pairs(plan),
+    }
+}
+
+fn weight(unsupported: &Unsupported) -> usize {
+    let part = |link: &Link| match link {
+        Link::Other { unsupported, .. } => 1 + weight(unsupported),
+        Link::ChangeDirectory { .. } | Link::Run { .. } => 1,
+    };
+    1 + unsupported.chain.iter().map(part).sum::<usize>()
+}
+
+/// Whether a plan may be run: ids are unique, every predecessor is there and stands before, and the digest, if there is
+/// one, is right.
+///
+/// # Errors
+/// What is wrong, on one line.
+pub fn well_formed(plan: &Plan) -> Result<(), String> {
+    let mut seen = BTreeSet::new();
+    for step in &plan.steps {
+        if let Some(late) = step.after.iter().chain(&step.needs).find(|id| !seen.contains(id.as_str())) {
+            return Err(format!("`{}` would not stand behind `{late}`", step.id));
+        }
+        if !seen.insert(step.id.as_str()) {
+            return Err(format!("two steps would be called `{}`", step.id));
+        }
+    }
+    match &plan.digest {
+        Some(sealed) if *sealed != digest::digest(plan) => Err("the digest is another plan's".to_owned()),
+        _ => Ok(()),
+    }
+}
+
+/// Ids of the steps whose evidence stays after a rewrite: those in front of the first step that is another, or stands
+/// elsewhere. A cleanup that moved has removed what was produced, so the producer is not among them.
+#[must_use]
+pub fn kept(before: &Plan, after: &Plan, rewrite: &Rewrite) -> BTreeSet<String> {
+    let same = before.steps.iter().zip(&after.steps).take_while(|(a, b)| a == b).count();
+    let moved = |found: &sequence::Misplaced| found.cleanups.contains(&same);
+    let producer = (0..before.steps.len())
+        .filter_map(|i| sequence::misplaced(before, i))
+        .filter(moved)
+        .map(|found| found.producer.unwrap_or(0))
+        .min();
+    let end = match producer {
+        _ if rewrite.recovery_rule != super::rules::reorder_after_cleanup::RULE.name => same,
+        Some(producer) => producer.min(same),
+        None => 0,
+    };
+    after.steps.iter().take(end).map(|s| s.id.clone()).collect()
+}
+
+/// Puts `ids` in the place of `gone` in a list of predecessors, in the order of the plan.
+pub(super) fn replace_predecessor(list: &mut Vec<String>, gone: &str, ids: &[String], order: &BTreeMap<String, usize>) {
+    if !list.iter().any(|id| id == gone) {
+        return;
+    }
+    list.retain(|id| id != gone);
+    list.extend(ids.iter().cloned());
+    list.sort_by_key(|id| order.get(id).copied().unwrap_or(usize::MAX));
+    list.dedup();
+}
+
+/// The position of each step.
+pub(super) fn positions(steps: &[Step]) -> BTreeMap<String, usize> {
+    steps.iter().enumerate().map(|(i, s)| (s.id.clone(), i)).collect()
+}

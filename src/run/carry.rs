@@ -4,7 +4,7 @@ use super::record::StepRecord;
 use crate::check::Kind;
 use crate::check::outcome::Status;
 use crate::plan::{Plan, Step};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What became of the evidence.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -24,36 +24,27 @@ pub struct CarryOver {
 pub fn carry_over(before: &Plan, after: &Plan, records: Vec<StepRecord>) -> CarryOver {
     let old: BTreeMap<&str, (usize, &Step)> =
         before.steps.iter().enumerate().map(|(i, s)| (s.id.as_str(), (i, s))).collect();
-    let mut last = None;
-    let mut reordered = false;
-    let mut same = after.steps.len();
-    for (position, step) in after.steps.iter().enumerate() {
-        let place = old.get(step.id.as_str()).filter(|(_, was)| is_same(was, step)).map(|(i, _)| *i);
-        let moved = place.is_some() && place < last;
-        reordered |= moved || old.get(step.id.as_str()).is_some_and(|(i, _)| last.is_some_and(|l| *i < l));
-        if (place.is_none() || moved) && position < same {
-            same = position;
-        }
-        last = last.max(place);
-    }
-    if reordered {
-        // The step that now stands where another stood before is the first one out of place.
-        let differs = |(a, b): (&Step, &Step)| a.id != b.id;
-        same = same.min(before.steps.iter().zip(&after.steps).position(differs).unwrap_or(same));
-    }
-    let stays: BTreeMap<&str, &Step> = after
+    let places: Vec<Option<(usize, bool)>> = after
         .steps
         .iter()
-        .take(same)
-        .filter(|s| !reordered || matches!(s.kind, Kind::Lint | Kind::File | Kind::Judge))
-        .map(|s| (s.id.as_str(), s))
+        .map(|step| old.get(step.id.as_str()).map(|(place, was)| (*place, is_same(was, step))))
         .collect();
+    let reordered = !places.iter().flatten().map(|(place, _)| place).is_sorted();
+    let first_other = places.iter().position(|place| !matches!(place, Some((_, true)))).unwrap_or(places.len());
+    let first_moved = before.steps.iter().zip(&after.steps).position(|(a, b)| reordered && a.id != b.id);
+    let mut stays: BTreeSet<&str> = BTreeSet::new();
+    for step in after.steps.iter().take(first_moved.unwrap_or(first_other).min(first_other)) {
+        let makes_nothing = matches!(step.kind, Kind::Lint | Kind::File | Kind::Judge);
+        if !reordered || (makes_nothing && step.after.iter().chain(&step.needs).all(|id| stays.contains(id.as_str()))) {
+            stays.insert(&step.id);
+        }
+    }
     let mut result = CarryOver::default();
     for record in records {
         if record.status == Status::NotRun {
             continue;
         }
-        if stays.contains_key(record.id.as_str()) {
+        if stays.contains(record.id.as_str()) {
             result.kept.insert(record.id.clone(), record);
         } else {
             result.superseded.push(record);
@@ -66,4 +57,52 @@ pub fn carry_over(before: &Plan, after: &Plan, records: Vec<StepRecord>) -> Carr
 fn is_same(a: &Step, b: &Step) -> bool {
     let bare = |s: &Step| Step { describe: None, reasons: Vec::new(), source: None, ..s.clone() };
     bare(a) == bare(b)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arbitrary::run::{plan, step};
+    use crate::check::outcome::Outcome;
+
+    fn records(plan: &Plan) -> Vec<StepRecord> {
+        plan.steps.iter().map(|s| StepRecord { tries: 1, ..StepRecord::without_evidence(s, Outcome::PASSED) }).collect()
+    }
+
+    #[test]
+    fn what_stays() {
+        let named = |names: &[&str]| plan(names.iter().map(|n| step(n)).collect());
+        let mut lint = step("lint");
+        lint.kind = Kind::Lint;
+        let with_lint = |names: &[&str]| {
+            let mut plan = named(names);
+            plan.steps.insert(0, lint.clone());
+            plan
+        };
+        let mut ordered = named(&["a", "c"]);
+        ordered.steps[1].after = vec!["a".into()];
+        for (name, before, after, kept, superseded) in [
+            ("nothing changed", named(&["a", "b"]), named(&["a", "b"]), vec!["a", "b"], vec![]),
+            ("one dropped", named(&["a", "b", "c"]), named(&["a", "c"]), vec!["a", "c"], vec!["b"]),
+            (
+                "one in the place of another",
+                named(&["a", "b", "c"]),
+                named(&["a", "b-1", "b-2", "c"]),
+                vec!["a"],
+                vec!["b", "c"],
+            ),
+            ("other predecessors", named(&["a", "c"]), ordered, vec!["a"], vec!["c"]),
+            (
+                "a cleanup moved back",
+                with_lint(&["make", "clean", "check"]),
+                with_lint(&["make", "check", "clean"]),
+                vec!["lint"],
+                vec!["make", "clean", "check"],
+            ),
+        ] {
+            let result = carry_over(&before, &after, records(&before));
+            assert_eq!(result.kept.keys().map(String::as_str).collect::<Vec<_>>(), kept, "{name}");
+            assert_eq!(result.superseded.iter().map(|r| r.id.as_str()).collect::<Vec<_>>(), superseded, "{name}");
+        }
+    }
 }

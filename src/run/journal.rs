@@ -243,10 +243,10 @@ pub fn replay(bytes: &[u8]) -> ReplayedRun {
 }
 
 fn apply(run: &mut ReplayedRun, index: &mut BTreeMap<String, usize>, entry: Entry) {
-    let mut set = |steps: &mut Vec<ReplayedStep>, id: &str, stands, ended: u32| {
+    let set = |steps: &mut Vec<ReplayedStep>, id: &str, stands, ended: u32| {
         if let Some(step) = index.get(id).and_then(|i| steps.get_mut(*i)) {
             step.stands = stands;
-            step.tries += ended;
+            step.tries = step.tries.saturating_add(ended);
         }
     };
     match entry {

@@ -150,7 +150,7 @@ impl StepRecord {
     /// Whether the budget ended it, or left no time for it.
     #[must_use]
     pub fn is_cut(&self) -> bool {
-        self.reason == Some(Cause::Budget)
+        self.reason == Some(Cause::Budget) && matches!(self.status, Status::TimedOut | Status::NotRun)
     }
 }
 

@@ -69,14 +69,14 @@ fn never(state: &RunState, index: usize, step: &Step, track: &Track, before: &[S
             }
         }
     }
-    let cancelled = if step.always { state.urgent.is_some() } else { state.cancel.is_some() };
-    if cancelled {
-        return not_run(Cause::Cancelled, "the run was interrupted".to_owned());
+    match state.ended_by(step) {
+        Cause::Storage => {
+            let message = state.storage.as_ref().map_or("", |(_, message)| message.as_str());
+            not_run(Cause::Storage, format!("the record could not be written: {}", visible(message.as_bytes())))
+        }
+        Cause::Cancelled => not_run(Cause::Cancelled, "the run was interrupted".to_owned()),
+        _ => not_run(Cause::Budget, "the budget was used up".to_owned()),
     }
-    if let Some((_, message)) = &state.storage {
-        return not_run(Cause::Storage, format!("the record could not be written: {}", visible(message.as_bytes())));
-    }
-    not_run(Cause::Budget, "the budget was used up".to_owned())
 }
 
 /// How the run ended, beside its steps.
@@ -93,6 +93,7 @@ pub(super) fn ending(state: &RunState, now: u64) -> Ending {
         budget_used: ends_with(Cause::Budget),
         cancelled: cancelled.map(|(_, signal)| signal),
         duration_ms: now,
-        storage: storage.map(|(_, message)| message.clone()),
+        // An interrupt says more: what a full disk would have kept from running, it has cancelled.
+        storage: storage.filter(|_| cancelled.is_none()).map(|(_, message)| message.clone()),
     }
 }

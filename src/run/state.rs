@@ -160,6 +160,10 @@ impl RunState {
             if self.undecided {
                 self.decide(&mut actions);
             }
+            if let Event::Finished { step, .. } = &event {
+                // The choice just made may discard the very step that is reported to have ended.
+                actions.retain(|a| !matches!(a, Action::Terminate { step: s, .. } if s == step));
+            }
         }
         match event {
             Event::Finished { step, attempt, at, evidence } => {
@@ -233,33 +237,52 @@ impl RunState {
     }
 
     /// When the budget is used up for this step; `u64::MAX` without one.
-    fn deadline(&self, step: &Step) -> u64 {
+    pub(super) fn deadline(&self, step: &Step) -> u64 {
         let clean_up = if step.always { CLEAN_UP_MS } else { 0 };
         self.plan.policy.budget_ms.map_or(u64::MAX, |b| b.saturating_add(clean_up))
     }
 
-    /// Why a step may not start, or not be tried again.
+    /// Why a step may not start, or not be tried again: what happened to the run, then what other steps did, then time.
     fn barred(&self, index: usize, step: &Step) -> Option<Cause> {
         if self.storage.is_some() {
             return Some(Cause::Storage);
         }
-        if self.urgent.is_some() {
+        if self.urgent.is_some() || (self.cancel.is_some() && !step.always) {
             return Some(Cause::Cancelled);
         }
-        if !step.always {
-            if self.cancel.is_some() {
-                return Some(Cause::Cancelled);
-            }
-            if self.is_behind_failure(index) {
-                return Some(Cause::FailFast);
-            }
-            let passed =
-                |i: &usize| self.tracks.get(*i).and_then(|t| t.last.as_ref()).is_some_and(|r| r.status.is_pass());
-            if !self.tracks.get(index).is_none_or(|t| t.needs.iter().all(passed)) {
-                return Some(Cause::Needs);
-            }
+        self.ruled_out(index, step).or_else(|| (self.now >= self.deadline(step)).then_some(Cause::Budget))
+    }
+
+    /// Why other steps keep this one from being judged at all.
+    fn ruled_out(&self, index: usize, step: &Step) -> Option<Cause> {
+        if step.always {
+            return None;
         }
-        (self.now >= self.deadline(step)).then_some(Cause::Budget)
+        if self.is_behind_failure(index) {
+            return Some(Cause::FailFast);
+        }
+        let passed = |i: &usize| self.tracks.get(*i).and_then(|t| t.last.as_ref()).is_some_and(|r| r.status.is_pass());
+        let met = self.tracks.get(index).is_none_or(|t| t.needs.iter().all(passed));
+        (!met).then_some(Cause::Needs)
+    }
+
+    /// When an interrupt ended this step's prospects: the first one, or for `always` the second.
+    pub(super) fn cancelled_at(&self, step: &Step) -> Option<u64> {
+        if step.always { self.urgent } else { self.cancel.map(|(at, _)| at) }
+    }
+
+    /// What ended this step's prospects, of all that happened to the run: what came first.
+    pub(super) fn ended_by(&self, step: &Step) -> Cause {
+        let budget = self.deadline(step);
+        let storage = self.storage.as_ref().map_or(u64::MAX, |(at, _)| *at);
+        let cancelled = self.cancelled_at(step).unwrap_or(u64::MAX);
+        if budget <= storage.min(cancelled) {
+            Cause::Budget
+        } else if storage < cancelled {
+            Cause::Storage
+        } else {
+            Cause::Cancelled
+        }
     }
 
     pub(super) fn is_behind_failure(&self, index: usize) -> bool {
@@ -275,16 +298,16 @@ impl RunState {
                 continue;
             }
             let Some(step) = plan.steps.get(index) else { continue };
-            match self.barred(index, step) {
-                Some(cause) => {
-                    self.busy.remove(&index);
-                    if let Some(track) = self.tracks.get_mut(index) {
-                        track.denied = Some(cause);
-                    }
-                    self.end(index, actions);
-                }
-                None => self.spawn(index, step, actions),
+            if self.barred(index, step).is_none() {
+                self.spawn(index, step, actions);
+                continue;
             }
+            let denied = Some(self.ended_by(step));
+            self.busy.remove(&index);
+            if let Some(track) = self.tracks.get_mut(index) {
+                track.denied = denied;
+            }
+            self.end(index, actions);
         }
         let jobs = usize::try_from(plan.policy.jobs).unwrap_or(usize::MAX).max(1);
         self.pass_over();
@@ -296,7 +319,7 @@ impl RunState {
             }
             self.consider(index, step, actions);
             self.pass_over();
-            index += 1;
+            index = self.first_open.max(index + 1);
         }
     }
 
@@ -311,6 +334,15 @@ impl RunState {
         if track.phase != Phase::Waiting || !track.after.iter().all(|i| self.is_over(*i)) {
             return;
         }
+        // What needs no process is settled even when nothing may start any more.
+        if let Some(outcome) = settled_by_plan(step) {
+            if self.ruled_out(index, step).is_none()
+                && let Some(track) = self.tracks.get_mut(index)
+            {
+                track.last = Some(StepRecord::without_evidence(step, outcome));
+            }
+            return self.end(index, actions);
+        }
         if self.barred(index, step).is_some() {
             return self.end(index, actions);
         }
@@ -318,22 +350,7 @@ impl RunState {
         if step.exclusive.is_some() && self.busy.iter().any(beside) {
             return;
         }
-        let settled = if step.unsupported.is_some() {
-            Some(Outcome::new(Status::Errored, Cause::Unsupported, unsupported_detail(step)))
-        } else if step.kind == Kind::Judge {
-            Some(Outcome::new(Status::Skipped, Cause::NoJudge, "no judge is configured"))
-        } else {
-            None
-        };
-        match settled {
-            Some(outcome) => {
-                if let Some(track) = self.tracks.get_mut(index) {
-                    track.last = Some(StepRecord::without_evidence(step, outcome));
-                }
-                self.end(index, actions);
-            }
-            None => self.spawn(index, step, actions),
-        }
+        self.spawn(index, step, actions);
     }
 
     fn spawn(&mut self, index: usize, step: &Step, actions: &mut Vec<Action>) {
@@ -358,21 +375,27 @@ impl RunState {
         actions: &mut Vec<Action>,
     ) {
         let plan = Arc::clone(&self.plan);
-        let Some((step, track)) = plan.steps.get(index).zip(self.tracks.get_mut(index)) else { return };
-        let Phase::Running(running) = track.phase else { return };
+        let Some(step) = plan.steps.get(index) else { return };
+        let Some(Track { phase: Phase::Running(running), .. }) = self.tracks.get(index) else { return };
+        let running = *running;
         if running.attempt != attempt {
             return;
         }
-        track.ended_at = Some(at);
         self.undecided = true;
-        let cancelled = if step.always { self.urgent } else { self.cancel.map(|(at, _)| at) };
-        let stopped = if cancelled.is_some_and(|c| at > c) {
-            Some(Cause::Cancelled)
-        } else if self.storage.as_ref().is_some_and(|(since, _)| running.started >= *since) {
-            Some(Cause::Storage)
-        } else {
-            None
+        // What ended by the moment of the interrupt had ended; and whose time was up before it, that is what ended it.
+        let in_time = |moment: u64| {
+            running.started < moment && (at <= moment || running.started.saturating_add(running.limit_ms) < moment)
         };
+        let cancelled = self.cancelled_at(step).filter(|moment| !in_time(*moment));
+        let unrecorded = self.storage.as_ref().map(|(since, _)| *since).filter(|since| running.started >= *since);
+        let stopped = match (cancelled, unrecorded) {
+            (Some(cancelled), Some(since)) if since < cancelled => Some(Cause::Storage),
+            (Some(_), _) => Some(Cause::Cancelled),
+            (None, Some(_)) => Some(Cause::Storage),
+            (None, None) => None,
+        };
+        let Some(track) = self.tracks.get_mut(index) else { return };
+        track.ended_at = Some(at);
         if stopped.is_some() {
             // This try does not count: it was stopped, whatever it says. An earlier one may.
             track.denied = stopped;
@@ -502,9 +525,14 @@ impl RunState {
     }
 }
 
-fn unsupported_detail(step: &Step) -> String {
-    let fault = step.unsupported.as_ref().map_or("", |u| u.text.as_str());
-    format!("no command without a shell: `{}`", crate::base::word::visible(fault.as_bytes()))
+/// The outcome of a step that no process belongs to.
+fn settled_by_plan(step: &Step) -> Option<Outcome> {
+    if let Some(unsupported) = &step.unsupported {
+        let fault = crate::base::word::visible(unsupported.text.as_bytes());
+        let detail = format!("no command without a shell: `{fault}`");
+        return Some(Outcome::new(Status::Errored, Cause::Unsupported, detail));
+    }
+    (step.kind == Kind::Judge).then(|| Outcome::new(Status::Skipped, Cause::NoJudge, "no judge is configured"))
 }
 
 /// By what a try of this step is judged.
@@ -517,4 +545,105 @@ fn terms(step: &Step, limit_ms: u64, by_budget: bool) -> Terms<'_> {
         _ => Reading::Free,
     };
     Terms { by_budget, exit: &step.exit, kind: step.kind, limit_ms, reading, skip_exit: &step.skip_exit }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arbitrary::run::{plan, step};
+    use crate::check::evidence::Evidence;
+
+    fn ended(step: usize, at: u64, exit: i32) -> Event {
+        let evidence = Box::new(Evidence { duration_ms: 1, exit: Some(exit), ..Evidence::default() });
+        Event::Finished { step, attempt: 1, at, evidence }
+    }
+
+    fn spawn(step: usize, limit_ms: u64) -> Action {
+        Action::Spawn { step, attempt: 1, limit_ms }
+    }
+
+    fn begin(jobs: u32, budget_ms: Option<u64>, names: &[&str]) -> (RunState, Vec<Action>) {
+        let mut plan = plan(names.iter().map(|n| step(n)).collect());
+        plan.policy.jobs = jobs;
+        plan.policy.budget_ms = budget_ms;
+        RunState::new(Arc::new(plan), BTreeMap::new(), 0)
+    }
+
+    #[test]
+    fn one_after_another_without_waiting() {
+        let (mut state, actions) = begin(1, None, &["a", "b"]);
+        assert_eq!(actions, [spawn(0, 60_000), Action::WakeAt { at: 60_001 }]);
+        assert_eq!(state.handle(ended(0, 5, 0)), [spawn(1, 60_000), Action::WakeAt { at: 60_006 }]);
+        assert_eq!(state.so_far(0).map(|o| o.status), Some(Status::Passed));
+        assert_eq!(state.so_far(1), None);
+        assert_eq!(state.handle(ended(1, 6, 0)), [Action::Done]);
+        assert_eq!(state.handle(Event::Time { at: 7 }), [], "nothing after the end");
+        assert_eq!(state.ending(), Ending { duration_ms: 6, ..Ending::default() });
+    }
+
+    #[test]
+    fn side_by_side_a_place_is_given_away_when_the_millisecond_is_over() {
+        let (mut state, actions) = begin(2, None, &["a", "b", "c"]);
+        assert_eq!(actions, [spawn(0, 60_000), spawn(1, 60_000), Action::WakeAt { at: 60_001 }]);
+        assert_eq!(state.handle(ended(1, 5, 0)), [Action::WakeAt { at: 6 }]);
+        assert_eq!(state.handle(Event::Time { at: 6 }), [spawn(2, 60_000), Action::WakeAt { at: 60_001 }]);
+    }
+
+    #[test]
+    fn a_failure_discards_what_runs_behind_it_and_awaits_what_runs_before_it() {
+        let (mut state, _) = begin(3, None, &["a", "b", "c"]);
+        let actions = state.handle(ended(1, 5, 1));
+        assert_eq!(actions.first(), Some(&Action::Terminate { step: 2, timed_out: false }));
+        assert!(!actions.iter().any(|a| matches!(a, Action::Terminate { step: 0, .. })));
+        state.handle(ended(2, 6, 0));
+        assert_eq!(state.handle(ended(0, 9, 0)), [Action::Done]);
+        let reasons: Vec<_> = state.records().iter().map(|r| (r.status, r.reason)).collect();
+        let failed = (Status::Failed, Some(Cause::ExitCode));
+        assert_eq!(reasons, [(Status::Passed, None), failed, (Status::NotRun, Some(Cause::FailFast))]);
+    }
+
+    #[test]
+    fn limits_are_the_lesser_of_two_and_are_enforced_step_by_step() {
+        let (mut state, actions) = begin(1, Some(700), &["a", "b"]);
+        assert_eq!(actions, [spawn(0, 700), Action::WakeAt { at: 701 }]);
+        assert_eq!(state.handle(Event::Time { at: 700 }), [Action::WakeAt { at: 701 }], "just in time is in time");
+        let stop = Action::Terminate { step: 0, timed_out: true };
+        assert_eq!(state.handle(Event::Time { at: 701 }), [stop, Action::WakeAt { at: 1702 }]);
+        let kill = Action::Kill { step: 0, timed_out: true };
+        assert_eq!(state.handle(Event::Time { at: 1702 }), [kill], "and then there is nothing but its end to wait for");
+        let evidence = Evidence { duration_ms: 1702, timed_out: true, ..Evidence::default() };
+        let end = Event::Finished { step: 0, attempt: 1, at: 1703, evidence: Box::new(evidence) };
+        assert_eq!(state.handle(end), [Action::Done]);
+        let reasons: Vec<_> = state.records().iter().map(|r| (r.status, r.reason)).collect();
+        assert_eq!(reasons, [(Status::TimedOut, Some(Cause::Budget)), (Status::NotRun, Some(Cause::Budget))]);
+        assert!(state.ending().budget_used);
+    }
+
+    #[test]
+    fn evidence_from_before_a_rewrite_stays() {
+        let plan = plan(vec![step("a"), step("b")]);
+        let passed = StepRecord::without_evidence(&plan.steps[0], Outcome::PASSED);
+        let kept = BTreeMap::from([("a".to_owned(), passed.clone())]);
+        let (mut state, actions) = RunState::new(Arc::new(plan), kept, 40);
+        assert_eq!(actions, [spawn(1, 60_000), Action::WakeAt { at: 60_041 }]);
+        assert_eq!(state.handle(ended(1, 50, 0)), [Action::Done]);
+        assert_eq!(state.records().first(), Some(&passed));
+    }
+
+    #[test]
+    fn an_empty_plan_is_done_at_once() {
+        let (state, actions) = begin(1, None, &[]);
+        assert_eq!(actions, [Action::Done]);
+        assert!(state.is_done());
+    }
+
+    #[test]
+    fn strange_events_change_nothing() {
+        let (mut state, _) = begin(1, None, &["a", "b"]);
+        let wake = [Action::WakeAt { at: 60_001 }];
+        assert_eq!(state.handle(ended(1, 1, 1)), wake, "a step that does not run");
+        assert_eq!(state.handle(ended(7, 1, 1)), wake, "a step that there is not");
+        let other = Event::Finished { step: 0, attempt: 2, at: 1, evidence: Box::default() };
+        assert_eq!(state.handle(other), wake, "a try that there is not");
+    }
 }

@@ -6,6 +6,7 @@ use super::state::Ending;
 use crate::base::word::visible;
 use crate::check::outcome::{Cause, Status};
 use crate::check::{Kind, Severity};
+use crate::plan::request::Mode;
 use crate::plan::{Coverage, Plan, Step};
 use serde::{Deserialize, Serialize};
 
@@ -162,7 +163,7 @@ pub fn judge(
     let narrowed = require.full && coverage == Coverage::Narrowed;
     let nothing = require.some && verdict == Verdict::NothingToVerify;
     codes.extend((narrowed || nothing || !verdict.is_pass()).then_some(Exit::Incomplete));
-    let exit = if ending.budget_used && ending.cancelled.is_none() {
+    let exit = if run.is_budget_used() && ending.cancelled.is_none() {
         Exit::Time
     } else {
         codes.into_iter().min_by_key(|code| precedence(*code)).unwrap_or(Exit::Success)
@@ -235,6 +236,10 @@ impl Run<'_> {
         self.steps().filter(|(step, _)| step.severity == Severity::Blocking)
     }
 
+    fn is_budget_used(&self) -> bool {
+        self.ending.budget_used || self.records.iter().any(StepRecord::is_cut)
+    }
+
     /// The verdict, and for people what decided: the first that holds.
     fn verdict(&self) -> (Verdict, Option<String>) {
         if let Some(signal) = self.ending.cancelled {
@@ -259,7 +264,10 @@ impl Run<'_> {
             return (Verdict::Incomplete, Some(reason));
         }
         if self.plan.steps.is_empty() {
-            return (Verdict::NothingToVerify, Some("each check of the contract was left out".to_owned()));
+            let off = self.plan.request.mode == Mode::Off;
+            let reason =
+                if off { "mode is off: nothing was verified" } else { "each check of the contract was left out" };
+            return (Verdict::NothingToVerify, Some(reason.to_owned()));
         }
         (Verdict::Passed, None)
     }
@@ -269,7 +277,7 @@ impl Run<'_> {
         if let Some(message) = &self.ending.storage {
             return Some(format!("the record could not be written: {}", visible(message.as_bytes())));
         }
-        if self.ending.budget_used {
+        if self.is_budget_used() {
             return Some("the budget was used up".to_owned());
         }
         for (step, record) in self.blocking() {
@@ -280,11 +288,9 @@ impl Run<'_> {
             }
         }
         if self.plan.steps.is_empty() {
-            return self
-                .plan
-                .contract
-                .is_none()
-                .then(|| "there was nothing to run and no contract that says so".to_owned());
+            // Mode `off` was asked for: nothing is verified, which is said aloud, and `--require some` refuses it.
+            let said = self.plan.contract.is_some() || self.plan.request.mode == Mode::Off;
+            return (!said).then(|| "there was nothing to run and no contract that says so".to_owned());
         }
         let evidence = self.steps().any(|(step, r)| step.is_effective() && r.is_some_and(|r| r.status.is_pass()));
         (!evidence).then(|| "no check that counts gave evidence".to_owned())
@@ -304,5 +310,166 @@ fn said(record: &StepRecord) -> String {
     match &record.detail {
         Some(detail) => format!("`{id}` is {}: {detail}", record.status.name()),
         None => format!("`{id}` is {}", record.status.name()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arbitrary::run::{Behaviour, Case, Finish, Incidents, plan, play, step};
+    use crate::plan::Omitted;
+
+    /// A step by its name: the verb or a setting, then what it does.
+    fn named(name: &str) -> (Step, Vec<Behaviour>) {
+        let mut step = step(name);
+        let quick = |finish| Behaviour { duration_ms: 1, finish, stop_ms: Some(1) };
+        let mut tries = vec![quick(Finish::Exit(if name.ends_with("fail") { 1 } else { 0 })); 2];
+        step.kind = match name.split('-').next() {
+            Some("compile") => Kind::Compile,
+            Some("test") => Kind::Test,
+            Some("lint") => Kind::Lint,
+            Some("judge") => Kind::Judge,
+            _ => Kind::Run,
+        };
+        match name.split('-').next() {
+            Some("setup") => step.setup = true,
+            Some("warning") => step.severity = Severity::Warning,
+            Some("always") => step.always = true,
+            Some("after") => step.needs = vec!["missing".to_owned()],
+            Some("missing") => tries = vec![Behaviour { duration_ms: 0, ..quick(Finish::NoProgram) }],
+            Some("lost") => tries = vec![quick(Finish::Lost)],
+            Some("skip") => {
+                step.skip_exit = vec![77];
+                tries = vec![quick(Finish::Exit(77))];
+            }
+            Some("slow") => {
+                step.timeout_ms = 300;
+                tries = vec![Behaviour { duration_ms: 5000, ..quick(Finish::Exit(0)) }];
+            }
+            Some("long") => tries = vec![Behaviour { duration_ms: 5000, ..quick(Finish::Exit(0)) }],
+            Some("flaky") => {
+                step.retries = 1;
+                tries = vec![quick(Finish::Exit(1)), quick(Finish::Exit(0))];
+            }
+            _ => {}
+        }
+        (step, tries)
+    }
+
+    fn run(
+        names: &str,
+        fail_fast: bool,
+        budget_ms: Option<u64>,
+        interrupts: &[(u64, Interrupt)],
+    ) -> (Plan, Judgement, String) {
+        let (steps, script): (Vec<Step>, Vec<Vec<Behaviour>>) = names.split_whitespace().map(named).unzip();
+        let mut plan = plan(steps);
+        plan.policy.fail_fast = fail_fast;
+        plan.policy.budget_ms = budget_ms;
+        let case = Case { plan: plan.clone(), script };
+        let incidents = Incidents { interrupts: interrupts.to_vec(), record_fails: None };
+        let played = play(&case, &incidents, &mut |_| 1).unwrap();
+        let judgement = judge(&plan, &played.records, &played.ending, &[], Require::default());
+        let word = |r: &StepRecord| match r.reason {
+            Some(reason) if r.status == Status::NotRun => format!("not_run({})", reason.word()),
+            _ => r.status.name().to_owned(),
+        };
+        (plan, judgement, played.records.iter().map(word).collect::<Vec<_>>().join(" "))
+    }
+
+    #[test]
+    fn verdicts_and_exit_codes() {
+        let go = true;
+        for (names, keep_going, code, verdict, statuses) in [
+            ("ok", !go, 0, "passed", "passed"),
+            ("run-fail", !go, 40, "failed", "failed"),
+            ("compile-fail", !go, 41, "failed", "failed"),
+            ("test-fail", !go, 42, "failed", "failed"),
+            ("lint-fail", !go, 40, "failed", "failed"),
+            ("slow", !go, 43, "timed_out", "timed_out"),
+            ("missing", !go, 5, "errored", "errored"),
+            ("lost", !go, 40, "errored", "errored"),
+            ("setup-fail", !go, 5, "failed", "failed"),
+            ("setup-ok", !go, 44, "incomplete", "passed"),
+            ("warning-ok", !go, 44, "incomplete", "passed"),
+            ("judge-none", !go, 44, "incomplete", "skipped"),
+            ("skip-code", !go, 44, "incomplete", "skipped"),
+            ("skip-code ok", !go, 0, "passed", "skipped passed"),
+            ("flaky", !go, 0, "passed", "flaky"),
+            ("warning-fail ok", !go, 0, "passed", "failed passed"),
+            ("ok run-fail ok2", !go, 40, "failed", "passed failed not_run(fail_fast)"),
+            ("slow test-fail", !go, 43, "timed_out", "timed_out not_run(fail_fast)"),
+            ("slow test-fail", go, 42, "timed_out", "timed_out failed"),
+            ("test-fail lint-fail", go, 42, "failed", "failed failed"),
+            ("lint-fail test-fail", go, 42, "failed", "failed failed"),
+            ("test-fail compile-fail", go, 41, "failed", "failed failed"),
+            ("missing run-fail", go, 40, "errored", "errored failed"),
+            ("missing slow", go, 43, "errored", "errored timed_out"),
+            ("ok missing ok2", go, 5, "errored", "passed errored passed"),
+            ("warning-fail missing", go, 5, "errored", "failed errored"),
+            ("missing after-missing", go, 5, "errored", "errored not_run(needs)"),
+            ("run-fail ok always", !go, 40, "failed", "failed not_run(fail_fast) passed"),
+            ("setup-fail test-fail", go, 42, "failed", "failed failed"),
+            ("judge-none run-fail", !go, 40, "failed", "skipped failed"),
+        ] {
+            let (_, judgement, said) = run(names, !keep_going, None, &[]);
+            assert_eq!(
+                (judgement.exit.code(), judgement.verdict.name(), said.as_str()),
+                (code, verdict, statuses),
+                "{names}"
+            );
+        }
+    }
+
+    #[test]
+    fn budgets_and_signals() {
+        let int = (100, Interrupt::Int);
+        let term = (100, Interrupt::Term);
+        let again = (101, Interrupt::Term);
+        for (names, budget, interrupts, code, verdict, statuses) in [
+            ("long after", Some(700), vec![], 43, "incomplete", "timed_out not_run(budget)"),
+            ("slow ok", Some(700), vec![], 43, "timed_out", "timed_out passed"),
+            ("test-fail long ok", Some(700), vec![], 43, "failed", "failed timed_out not_run(budget)"),
+            ("long ok always", Some(700), vec![], 43, "incomplete", "timed_out not_run(budget) passed"),
+            ("ok long ok2", None, vec![int], 130, "cancelled", "passed not_run(cancelled) not_run(cancelled)"),
+            ("long always", None, vec![term], 143, "cancelled", "not_run(cancelled) passed"),
+            ("long always", None, vec![int, again], 130, "cancelled", "not_run(cancelled) not_run(cancelled)"),
+            ("compile-fail long", Some(700), vec![int], 130, "cancelled", "failed not_run(cancelled)"),
+            ("ok", None, vec![int], 0, "passed", "passed"),
+        ] {
+            let names = names.replace("after", "ok");
+            let (_, judgement, said) = run(&names, false, budget, &interrupts);
+            assert_eq!(
+                (judgement.exit.code(), judgement.verdict.name(), said.as_str()),
+                (code, verdict, statuses),
+                "{names}"
+            );
+        }
+    }
+
+    #[test]
+    fn nothing_to_verify_and_what_is_required() {
+        let omitted =
+            |narrows| Omitted { id: "a".into(), line: None, narrows, reason: "waived".into(), reasons: Vec::new() };
+        let mut empty = plan(Vec::new());
+        let ending = Ending::default();
+        let (full, some) = (Require { full: true, some: false }, Require { full: false, some: true });
+        let judged = |plan: &Plan, require| {
+            let judgement = judge(plan, &[], &ending, &[], require);
+            (judgement.verdict, judgement.coverage, judgement.exit.code())
+        };
+        assert_eq!(judged(&empty, Require::default()), (Verdict::NothingToVerify, Coverage::Full, 0));
+        assert_eq!(judged(&empty, some), (Verdict::NothingToVerify, Coverage::Full, 44));
+        assert_eq!(judged(&empty, full), (Verdict::NothingToVerify, Coverage::Full, 0));
+        empty.omitted = vec![omitted(false)];
+        assert_eq!(judged(&empty, full).2, 0, "a condition that does not hold narrows nothing");
+        empty.omitted = vec![omitted(true)];
+        assert_eq!(judged(&empty, full), (Verdict::NothingToVerify, Coverage::Narrowed, 44));
+        empty.contract = None;
+        assert_eq!(judged(&empty, Require::default()).0, Verdict::Incomplete, "nobody said that there is nothing");
+        let (plan, _, _) = run("ok", true, None, &[]);
+        let refused = crate::run::report::refused(&plan);
+        let judgement = judge(&plan, &refused, &ending, &["`x` is outside".to_owned()], Require::default());
+        assert_eq!((judgement.verdict, judgement.exit), (Verdict::Failed, Exit::Failed));
     }
 }

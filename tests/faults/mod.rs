@@ -1,6 +1,7 @@
 //! What must be withstood.
 
 mod escape;
+mod git;
 mod harness;
 mod output;
 mod records;

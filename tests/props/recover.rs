@@ -1,1 +1,438 @@
-//! Properties of `recover`.
+//! Laws of classification and recovery (engine.md section 6).
+
+use proptest::prelude::*;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use vplan::arbitrary::recover as any_of;
+use vplan::base::path::RepoPath;
+use vplan::base::word::Word;
+use vplan::check::evidence::{Captured, Evidence, SpawnError};
+use vplan::contract::RECOVERY_RULES;
+use vplan::lang::command::parse_command;
+use vplan::plan::Plan;
+use vplan::plan::facts::{Answer, Certainty, Facts, Question};
+use vplan::recover::bare::{Answer as Said, answer, bare_plan, given, plan_of_words};
+use vplan::recover::law::{check_classification, check_recovery, check_rewrite};
+use vplan::recover::rewrite::{kept, measure, well_formed};
+use vplan::recover::{Failure, FailureCode, Recovery, classify, preflight, preflight_questions, recover, rules};
+
+/// A plan, failures of its steps, facts.
+fn situation() -> impl Strategy<Value = (Plan, Vec<Failure>, Facts)> {
+    let plan = prop_oneof![2 => any_of::plan(), 1 => any_of::list(), 1 => any_of::early_cleanup()];
+    plan.prop_flat_map(|plan| {
+        let failures = any_of::failures(&plan);
+        (Just(plan), failures, any_of::facts())
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(512) })]
+
+    #[test]
+    fn every_repair_keeps_the_laws((plan, failures, facts) in situation()) {
+        check_recovery(&plan, &failures, &facts).map_err(TestCaseError::fail)?;
+    }
+
+    #[test]
+    fn no_output_decides_what_a_command_is(plan in any_of::list(), index in 0_usize..7, evidence in any_of::evidence(), facts in any_of::facts()) {
+        check_classification(&plan, index, &evidence, &facts).map_err(TestCaseError::fail)?;
+    }
+
+    #[test]
+    fn what_was_classified_is_repaired_by_the_laws(plan in any_of::list(), evidence in any_of::evidence(), facts in any_of::facts()) {
+        let failures: Vec<Failure> = (0..plan.steps.len()).map(|i| classify(&plan, i, &evidence, &facts)).collect();
+        check_recovery(&plan, &failures, &facts).map_err(TestCaseError::fail)?;
+    }
+
+    #[test]
+    fn a_preflight_ends_and_happens_once((plan, _, facts) in situation()) {
+        let before = measure(&plan);
+        let repaired = preflight(plan.clone(), &facts);
+        prop_assert!(measure(&repaired) <= before);
+        prop_assert_eq!(well_formed(&repaired), Ok(()));
+        prop_assert_eq!(&preflight(repaired.clone(), &facts), &repaired);
+        // It looks at nothing that was not asked for.
+        let asked = preflight_questions(&plan);
+        let known = Facts(facts.0.iter().filter(|(q, _)| asked.contains(q)).map(|(q, a)| (q.clone(), a.clone())).collect());
+        prop_assert_eq!(preflight(plan, &known), repaired);
+    }
+
+    #[test]
+    fn a_policy_without_rules_leaves_a_plan_alone((mut plan, failures, facts) in situation()) {
+        plan.policy.recover.clear();
+        let rewritten = matches!(recover(&plan, &failures, &facts), Recovery::Rewritten { .. });
+        prop_assert!(!rewritten);
+    }
+}
+
+#[test]
+fn rules_stand_in_the_order_that_contracts_know() {
+    let names: Vec<&str> = rules::ALL.iter().map(|rule| rule.name).collect();
+    assert_eq!(names, RECOVERY_RULES);
+}
+
+#[test]
+fn examples_keep_the_laws() {
+    for rule in rules::ALL {
+        let example = (rule.example)();
+        let count = check_recovery(&example.before, &[example.failure], &Facts::default()).unwrap();
+        assert_eq!(count, 1, "{}", rule.name);
+    }
+}
+
+/// Laws say nothing about rules that never apply.
+#[test]
+fn generated_situations_reach_every_rule() {
+    use proptest::strategy::ValueTree;
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    for _ in 0..600 {
+        let (mut plan, failures, facts) = situation().new_tree(&mut runner).unwrap().current();
+        loop {
+            match recover(&plan, &failures, &facts) {
+                Recovery::Rewritten { plan: next, rewrite } => {
+                    *seen.entry(rewrite.recovery_rule).or_default() += 1;
+                    plan = *next;
+                }
+                Recovery::Refused(refusals) => {
+                    for refusal in refusals {
+                        *seen.entry(format!("{} refused", refusal.recovery_rule)).or_default() += 1;
+                    }
+                    break;
+                }
+                Recovery::NotApplicable => break,
+            }
+        }
+    }
+    for rule in RECOVERY_RULES {
+        assert!(seen.get(rule).is_some_and(|n| *n >= 3), "{rule}: {seen:?}");
+        assert!(seen.contains_key(&format!("{rule} refused")), "{rule}: {seen:?}");
+    }
+}
+
+/// An oracle that cannot fail proves nothing.
+#[test]
+fn the_laws_can_be_broken() {
+    let before = plan_of_words(&["make", "make x", "make y"]);
+    let failure = given(2, FailureCode::MissingMakeTarget);
+    let Recovery::Rewritten { plan: after, rewrite } = recover(&before, &[failure], &Facts::default()) else {
+        panic!("not repaired");
+    };
+    assert_eq!(check_rewrite(&before, &after, &rewrite), Ok(()));
+    type Break = fn(&mut Plan);
+    let broken: [(&str, Break); 6] = [
+        ("nothing", |p| p.steps.clear()),
+        ("another word", |p| p.steps[1].argv = Some(vec![Word::from("true")])),
+        ("another setting", |p| p.steps[0].timeout_ms += 1),
+        ("another order", |p| p.steps.swap(0, 1)),
+        ("another policy", |p| p.policy.jobs += 1),
+        ("one more", |p| p.steps.push(plan_of_words(&["make z"]).steps.remove(0))),
+    ];
+    for (what, breaks) in broken {
+        let mut plan = (*after).clone();
+        breaks(&mut plan);
+        assert!(check_rewrite(&before, &plan, &rewrite).is_err(), "{what}");
+    }
+}
+
+#[test]
+fn evidence_stays_in_front_of_the_change() {
+    let kept_after = |commands: &[&str], failed: usize, code: FailureCode| {
+        let before = plan_of_words(commands);
+        let Recovery::Rewritten { plan, rewrite } = recover(&before, &[given(failed, code)], &Facts::default()) else {
+            panic!("{commands:?} is not repaired");
+        };
+        kept(&before, &plan, &rewrite).into_iter().collect::<Vec<_>>()
+    };
+    let drop = FailureCode::MissingMakeTarget;
+    assert_eq!(kept_after(&["make a", "make x", "make b"], 2, drop), ["command-1"]);
+    let sequence = FailureCode::SequenceIssue;
+    // The producer runs again: its products are gone.
+    assert_eq!(kept_after(&["pnpm lint", "make", "make clean", "test -f build/a"], 4, sequence), ["command-1"]);
+    assert_eq!(kept_after(&["pnpm lint", "make clean", "test -f build/a"], 3, sequence), Vec::<String>::new());
+}
+
+/// The set that the drops together would empty stays whole, whichever step failed first.
+#[test]
+fn drops_together_leave_something() {
+    let plan = plan_of_words(&["make x", "make y"]);
+    let code = FailureCode::MissingMakeTarget;
+    let both = [given(1, code), given(2, code)];
+    assert!(matches!(recover(&plan, &both, &Facts::default()), Recovery::Refused(list) if list.len() == 2));
+    assert!(matches!(recover(&plan, &both[..1], &Facts::default()), Recovery::Rewritten { .. }));
+}
+
+#[test]
+fn refusals() {
+    use vplan::base::change::{ChangeSet, ChangedFile, Status};
+    use vplan::plan::Origin;
+    let base = || plan_of_words(&["npm run x", "pnpm lint"]);
+    let file = |path: &str, status| {
+        ChangeSet::new(vec![ChangedFile { path: RepoPath::parse(path.as_bytes()).unwrap(), status }])
+    };
+    let declared = |question: Question| {
+        let mut facts = Facts::default();
+        facts.add(question, Answer::List(vec![Word::from("x")]));
+        facts
+    };
+    let none = Facts::default;
+    let cases: Vec<(&str, Plan, FailureCode, Facts, bool)> = vec![
+        ("nothing against it", base(), FailureCode::MissingScript, none(), true),
+        (
+            "contract",
+            Plan {
+                steps: {
+                    let mut s = base().steps;
+                    s[0].origin = Origin::Contract;
+                    s
+                },
+                ..base()
+            },
+            FailureCode::MissingScript,
+            none(),
+            false,
+        ),
+        (
+            "optional",
+            Plan {
+                steps: {
+                    let mut s = base().steps;
+                    s[0].origin = Origin::Contract;
+                    s[0].optional = true;
+                    s
+                },
+                ..base()
+            },
+            FailureCode::MissingScript,
+            none(),
+            true,
+        ),
+        (
+            "needed",
+            Plan {
+                steps: {
+                    let mut s = base().steps;
+                    s[1].needs.push("command-1".to_owned());
+                    s
+                },
+                ..base()
+            },
+            FailureCode::MissingScript,
+            none(),
+            false,
+        ),
+        (
+            "the only effective one",
+            Plan {
+                steps: {
+                    let mut s = base().steps;
+                    s[1].setup = true;
+                    s
+                },
+                ..base()
+            },
+            FailureCode::MissingScript,
+            none(),
+            false,
+        ),
+        (
+            "declared before",
+            base(),
+            FailureCode::MissingScript,
+            declared(Question::BaseScripts(RepoPath::root())),
+            false,
+        ),
+        (
+            "declared elsewhere",
+            base(),
+            FailureCode::MissingScript,
+            declared(Question::BaseScripts(RepoPath::parse(b"web").unwrap())),
+            true,
+        ),
+        (
+            "manifest changed",
+            {
+                let mut p = base();
+                p.request.changed = file("package.json", Status::Modified);
+                p
+            },
+            FailureCode::MissingScript,
+            none(),
+            false,
+        ),
+        (
+            "another manifest changed",
+            {
+                let mut p = base();
+                p.request.changed = file("web/package.json", Status::Modified);
+                p
+            },
+            FailureCode::MissingScript,
+            none(),
+            true,
+        ),
+        (
+            "test deleted",
+            {
+                let mut p = base();
+                p.request.changed = file("src/a.test.ts", Status::Deleted);
+                p
+            },
+            FailureCode::NoTestFiles,
+            none(),
+            false,
+        ),
+        (
+            "test changed",
+            {
+                let mut p = base();
+                p.request.changed = file("src/a.test.ts", Status::Modified);
+                p
+            },
+            FailureCode::NoTestFiles,
+            none(),
+            true,
+        ),
+    ];
+    for (what, plan, code, facts, dropped) in cases {
+        match recover(&plan, &[given(1, code)], &facts) {
+            Recovery::Rewritten { .. } => assert!(dropped, "{what}"),
+            Recovery::Refused(refusals) => {
+                assert!(!dropped && refusals.len() == 1 && !refusals[0].reason.is_empty(), "{what}: {refusals:?}");
+            }
+            Recovery::NotApplicable => panic!("{what}: no rule"),
+        }
+    }
+}
+
+#[test]
+fn preflight_asks_for_proof() {
+    let root = RepoPath::root;
+    let path = |p: &str| RepoPath::parse(p.as_bytes()).unwrap();
+    let list = |names: &[&str]| Answer::List(names.iter().map(|n| Word::from(*n)).collect());
+    let mut facts = Facts::default();
+    facts.add(Question::Scripts(root()), list(&["lint"]));
+    facts.add(Question::MakeTargets(root()), list(&["all"]));
+    let count = |commands: &[&str], facts: &Facts| preflight(plan_of_words(commands), facts).steps.len();
+    assert_eq!(count(&["npm run x", "npm run lint"], &facts), 1, "the first step");
+    assert_eq!(count(&["npm run lint", "npm run x"], &facts), 2, "an earlier step may write package.json");
+    assert_eq!(count(&["make x", "make all"], &facts), 2, "x.c may be there");
+    assert_eq!(count(&["npm run x"], &facts), 1, "something must remain");
+    assert_eq!(count(&["pnpm x", "npm run lint"], &facts), 2, "a program may have this name");
+    facts.add(Question::Tracked(path("package.json")), Answer::Word(Certainty::Yes));
+    facts.add(Question::Tracked(path("Makefile")), Answer::Word(Certainty::Yes));
+    assert_eq!(count(&["npm run lint", "npm run x"], &facts), 1, "tracked");
+    let plan = plan_of_words(&["make all", "make x"]);
+    for question in preflight_questions(&plan) {
+        if matches!(question, Question::Exists(_)) {
+            facts.add(question, Answer::Word(Certainty::No));
+        }
+    }
+    let repaired = preflight(plan, &facts);
+    assert_eq!(repaired.steps.len(), 1, "nothing to make it from");
+    assert_eq!(repaired.rewrites[0].recovery_rule, "drop-missing-make-target");
+    assert!(
+        repaired.facts.iter().any(|f| f.question == Question::MakeTargets(root())),
+        "what it depended on is recorded"
+    );
+}
+
+fn vectors(area: &str) -> Vec<Value> {
+    let path = format!("{}/tests/vectors/{area}.json", env!("CARGO_MANIFEST_DIR"));
+    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+}
+
+fn strings(value: &Value) -> Vec<String> {
+    value.as_array().into_iter().flatten().map(|v| v.as_str().unwrap().to_owned()).collect()
+}
+
+fn list_plan(commands: &[String]) -> Plan {
+    bare_plan(&commands.iter().map(|c| parse_command(c)).collect::<Vec<_>>())
+}
+
+/// Facts of the committed files: good enough for the flat ones of the vectors.
+fn facts_of(files: &Value) -> Facts {
+    let none = serde_json::Map::new();
+    let files: BTreeMap<&str, &Value> =
+        files.as_object().unwrap_or(&none).iter().map(|(k, v)| (k.as_str(), v)).collect();
+    let mut facts = Facts::default();
+    let word = |s: &str| Word::from(s);
+    let scripts = files.get("package.json").map(|text| {
+        let json: Value = serde_json::from_str(text.as_str().unwrap()).unwrap();
+        Answer::List(json["scripts"].as_object().into_iter().flatten().map(|(k, _)| word(k)).collect())
+    });
+    let targets = files.get("Makefile").map(|text| {
+        let heads = text.as_str().unwrap().lines().filter(|l| !l.starts_with(['\t', '.', '#']));
+        Answer::List(heads.filter_map(|l| l.split_once(':')).map(|(name, _)| word(name)).collect())
+    });
+    for (list, now, base) in [
+        (scripts, Question::Scripts(RepoPath::root()), Question::BaseScripts(RepoPath::root())),
+        (targets, Question::MakeTargets(RepoPath::root()), Question::BaseMakeTargets(RepoPath::root())),
+    ] {
+        let list = list.unwrap_or(Answer::Word(Certainty::No));
+        facts.add(now, list.clone());
+        facts.add(base, list);
+    }
+    facts
+}
+
+fn evidence_of(input: &Value) -> Evidence {
+    let output = |name: &str| Captured::from(input[name].as_str().unwrap_or("").as_bytes());
+    Evidence {
+        exit: input["exit"].as_i64().map(|code| i32::try_from(code).unwrap()),
+        signal: input["signal"].as_str().map(str::to_owned),
+        spawn_error: input["spawnError"]
+            .as_str()
+            .map(|code| SpawnError { code: code.to_owned(), message: String::new() }),
+        stdout: output("stdout"),
+        stderr: output("stderr"),
+        ..Evidence::default()
+    }
+}
+
+#[test]
+fn classification_of_known_failures() {
+    for case in vectors("classify") {
+        let input = &case["input"];
+        let mut commands = strings(&input["previous"]);
+        commands.push(input["command"].as_str().unwrap().to_owned());
+        let plan = list_plan(&commands);
+        let facts = facts_of(&input["files"]);
+        let got = classify(&plan, commands.len() - 1, &evidence_of(input), &facts);
+        assert_eq!(case["expected"]["failureCode"], got.code.name(), "{}: {got:?}\n{input}", case["id"]);
+    }
+}
+
+#[test]
+fn recovery_of_known_lists() {
+    for case in vectors("recover") {
+        let (id, input, expected) = (&case["id"], &case["input"], &case["expected"]);
+        let plan = list_plan(&strings(&input["commands"]));
+        let facts = facts_of(&input["files"]);
+        let number = usize::try_from(input["failed"].as_u64().unwrap()).unwrap();
+        let failure = match input["code"].as_str() {
+            Some(code) => given(number, FailureCode::ALL.into_iter().find(|c| c.name() == code).unwrap()),
+            None => classify(&plan, number - 1, &evidence_of(input), &facts),
+        };
+        let failures = [failure];
+        check_recovery(&plan, &failures, &facts).unwrap();
+        let said = answer(recover(&plan, &failures, &facts), &failures);
+        let got = serde_json::to_value(&said).unwrap();
+        if expected["refused"] == true {
+            assert!(matches!(said, Said::Refused { .. }), "{id}: {got}");
+            continue;
+        }
+        if let Some(rule) = expected["notRule"].as_str() {
+            assert_ne!(got["recoveryRule"], rule, "{id}: {got}");
+            continue;
+        }
+        for (key, want) in expected.as_object().unwrap() {
+            if let Some(commands) = want.as_array() {
+                let read = |list: &Value| strings(list).iter().map(|c| parse_command(c)).collect::<Vec<_>>();
+                assert_eq!(read(&got[key]), read(&Value::Array(commands.clone())), "{id}: {got}");
+            } else {
+                assert_eq!(&got[key], want, "{id}: {got}");
+            }
+        }
+    }
+}

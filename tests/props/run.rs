@@ -1,1 +1,462 @@
 //! Properties of `run`.
+
+use proptest::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use vplan::arbitrary::run::{
+    Case, Finish, Happening, Incidents, Played, cases, chooser, evidence, incidents, picks, play, side_by_side,
+};
+use vplan::check::outcome::{Cause, Outcome, Status};
+use vplan::check::{Kind, Severity};
+use vplan::plan::Coverage;
+use vplan::run::event::{Action, Event, Interrupt};
+use vplan::run::journal::{Entry, FinalStatus, Journal, PlannedStep, replay};
+use vplan::run::record::StepRecord;
+use vplan::run::report::{Circumstances, report};
+use vplan::run::state::{CLEAN_UP_MS, Ending, RunState};
+use vplan::run::verdict::{Exit, Require, Verdict, judge};
+
+fn config() -> ProptestConfig {
+    ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() }
+}
+
+fn played(case: &Case, incidents: &Incidents, picks: &[usize]) -> Played {
+    play(case, incidents, &mut chooser(picks.to_vec())).unwrap_or_else(|why| panic!("{why}"))
+}
+
+fn report_text(case: &Case, played: &Played) -> String {
+    let circumstances = Circumstances { attempt: 1, retries: 3, run_id: "r".into(), ..Circumstances::default() };
+    serde_json::to_string(&report(&case.plan, played.records.clone(), &played.ending, circumstances)).unwrap()
+}
+
+/// What one-after-another means, written as a loop: the reference for `jobs 1`.
+fn sequentially(case: &Case) -> Vec<(Status, Option<Cause>)> {
+    let mut now = 0;
+    let mut stopped = false;
+    let mut ends: Vec<(Status, Option<Cause>)> = Vec::new();
+    let index = |id: &String| id.trim_start_matches('s').parse::<usize>().unwrap();
+    for (step, tries) in case.plan.steps.iter().zip(&case.script) {
+        let budget = case.plan.policy.budget_ms.map(|b| if step.always { b + CLEAN_UP_MS } else { b });
+        let unmet = step.needs.iter().map(|id| ends[index(id)]).find(|(status, _)| !status.is_pass());
+        let over = budget.is_some_and(|b| now >= b);
+        let end = match unmet {
+            _ if stopped && !step.always => (Status::NotRun, Some(Cause::FailFast)),
+            Some(unmet) if !step.always && unmet != (Status::NotRun, Some(Cause::Budget)) => {
+                (Status::NotRun, Some(Cause::Needs))
+            }
+            Some(_) if !step.always => (Status::NotRun, Some(Cause::Budget)),
+            _ if step.unsupported.is_some() => (Status::Errored, Some(Cause::Unsupported)),
+            _ if step.kind == Kind::Judge => (Status::Skipped, Some(Cause::NoJudge)),
+            _ if over => (Status::NotRun, Some(Cause::Budget)),
+            _ => {
+                let mut end = (Status::NotRun, None);
+                for attempt in 0..=step.retries {
+                    let behaviour = tries[attempt as usize];
+                    let left = budget.map_or(u64::MAX, |b| b.saturating_sub(now));
+                    if left == 0 {
+                        break;
+                    }
+                    let limit = step.timeout_ms.min(left);
+                    if behaviour.duration_ms > limit {
+                        // It is noticed one millisecond later, and then it takes its time to end, or is killed.
+                        let noticed = now + limit + 1;
+                        let left = case.plan.policy.budget_ms.map_or(u64::MAX, |b| b.saturating_sub(noticed));
+                        let killed = left.clamp(1000, 10_000) + 1;
+                        let dies = behaviour.stop_ms.map_or(killed, |s| s.min(killed));
+                        now = (now + behaviour.duration_ms).min(noticed + dies);
+                        let by_budget = left_before(case, step, noticed - limit - 1) < step.timeout_ms;
+                        end = (Status::TimedOut, Some(if by_budget { Cause::Budget } else { Cause::TimeLimit }));
+                        if by_budget {
+                            break;
+                        }
+                        continue;
+                    }
+                    now += behaviour.duration_ms;
+                    end = match behaviour.finish {
+                        Finish::NoProgram => (Status::Errored, Some(Cause::Missing)),
+                        Finish::Crash => (Status::Failed, Some(Cause::Signal)),
+                        Finish::Exit(77) => (Status::Skipped, Some(Cause::SkipExit)),
+                        Finish::Lost if step.kind != Kind::File => (Status::Errored, Some(Cause::Lost)),
+                        Finish::Exit(1) if step.kind != Kind::File => (Status::Failed, Some(Cause::ExitCode)),
+                        _ if attempt > 0 => (Status::Flaky, Some(Cause::Retried)),
+                        _ => (Status::Passed, None),
+                    };
+                    if end.0 != Status::Failed {
+                        break;
+                    }
+                }
+                end
+            }
+        };
+        let failed = end.0.is_failure() && end.1 != Some(Cause::Budget) && step.severity == Severity::Blocking;
+        stopped |= failed && case.plan.policy.fail_fast;
+        ends.push(end);
+    }
+    ends
+}
+
+fn left_before(case: &Case, step: &vplan::plan::Step, now: u64) -> u64 {
+    let clean_up = if step.always { CLEAN_UP_MS } else { 0 };
+    case.plan.policy.budget_ms.map_or(u64::MAX, |b| (b + clean_up).saturating_sub(now))
+}
+
+fn ends(played: &Played) -> Vec<(Status, Option<Cause>)> {
+    played.records.iter().map(|r| (r.status, r.reason)).collect()
+}
+
+/// The same case without anything that depends on time.
+fn timeless(mut case: Case) -> Case {
+    case.plan.policy.budget_ms = None;
+    case.plan.steps.iter_mut().for_each(|s| s.timeout_ms = 1_000_000);
+    case
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    /// INVARIANT (interleaving), with everything that depends on time.
+    #[test]
+    fn simultaneous_events_in_any_order_give_the_same_report(case in cases(), one in picks(), two in picks()) {
+        let calm = Incidents::default();
+        let (one, two) = (played(&case, &calm, &one), played(&case, &calm, &two));
+        prop_assert_eq!(report_text(&case, &one), report_text(&case, &two), "{:?}\n{:?}", one.trace, two.trace);
+        prop_assert_eq!(one.ending, two.ending);
+    }
+
+    /// The same when a signal comes or the disk fills up; only how long the clearing up takes may differ (and with it, what
+    /// a second incident still finds, so there is one only). Every try takes some time here: what begins and ends in the very
+    /// millisecond of a signal has either run before it, or not at all.
+    #[test]
+    fn incidents_in_any_order_give_the_same_report(
+        mut case in cases(), mut incidents in incidents(), one in picks(), two in picks()
+    ) {
+        incidents.interrupts.truncate(usize::from(incidents.record_fails.is_none()));
+        case.script.iter_mut().flatten().for_each(|b| b.duration_ms = b.duration_ms.max(1));
+        let mut one = played(&case, &incidents, &one);
+        let mut two = played(&case, &incidents, &two);
+        for played in [&mut one, &mut two] {
+            played.ending.duration_ms = 0;
+            // Asked to end and killed in one millisecond: which of the two signals did it is not for the machine to say.
+            played.records.iter_mut().filter(|r| r.signal.is_some()).for_each(|r| r.signal = Some("SIGTERM".into()));
+        }
+        prop_assert_eq!(report_text(&case, &one), report_text(&case, &two), "{:?}\n{:?}", one.trace, two.trace);
+        prop_assert_eq!(one.ending, two.ending);
+    }
+
+    /// Without limits on time, not even the order of events that are far apart has a say, nor how many run at once.
+    #[test]
+    fn completion_in_any_order_and_any_number_of_jobs_give_the_same_records(
+        case in cases(), delays in proptest::collection::vec(0..1000_u64, 24), picks in picks(), jobs in 1..6_u32
+    ) {
+        let case = timeless(case);
+        let calm = Incidents::default();
+        let mut alone = case.clone();
+        alone.plan.policy.jobs = 1;
+        let expected = played(&alone, &calm, &picks).records;
+        let mut other = case;
+        other.plan.policy.jobs = jobs;
+        // Real time is not the sum of durations: every end comes late by some delay.
+        let (mut state, mut actions) = RunState::new(Arc::new(other.plan.clone()), BTreeMap::new(), 0);
+        let mut queue: BTreeSet<(u64, usize, u32)> = BTreeSet::new();
+        let mut now = 0;
+        let mut delay = delays.iter().cycle();
+        while !state.is_done() {
+            let mut wake = None;
+            for action in actions.drain(..) {
+                match action {
+                    Action::Spawn { step, attempt, .. } => {
+                        queue.insert((now + delay.next().unwrap(), step, attempt));
+                    }
+                    Action::WakeAt { at } => wake = Some(at),
+                    _ => {}
+                }
+            }
+            let next = queue.first().copied();
+            let event = match (next, wake) {
+                (Some((at, step, attempt)), wake) if wake.is_none_or(|w| at <= w) => {
+                    queue.pop_first();
+                    now = now.max(at);
+                    let behaviour = other.script[step][attempt as usize - 1];
+                    let evidence = Box::new(evidence(behaviour));
+                    Event::Finished { step, attempt, at: now, evidence }
+                }
+                (_, Some(at)) => {
+                    now = now.max(at);
+                    Event::Time { at: now }
+                }
+                _ => return Err(TestCaseError::fail("the machine waits for nothing")),
+            };
+            actions = state.handle(event);
+        }
+        prop_assert_eq!(state.records(), expected);
+    }
+
+    #[test]
+    fn one_after_another_is_a_loop(mut case in cases(), picks in picks()) {
+        case.plan.policy.jobs = 1;
+        let played = played(&case, &Incidents::default(), &picks);
+        prop_assert_eq!(ends(&played), sequentially(&case));
+        let mut order: Vec<usize> = played.trace.iter().filter_map(|(_, h)| match h {
+            Happening::Started(step, ..) => Some(*step),
+            _ => None,
+        }).collect();
+        order.dedup();
+        prop_assert!(order.is_sorted(), "in plan order: {:?}", order);
+    }
+
+    #[test]
+    fn what_the_machine_does_is_legal(case in cases(), incidents in incidents(), picks in picks()) {
+        let plan = &case.plan;
+        let played = played(&case, &incidents, &picks);
+        prop_assert_eq!(played.records.len(), plan.steps.len());
+        for running in side_by_side(&played.trace) {
+            prop_assert!(running.len() <= plan.policy.jobs as usize, "{:?} at once", running);
+            let tiers: BTreeSet<u8> = running.iter().map(|i| plan.steps[*i].tier).collect();
+            prop_assert!(tiers.len() == 1, "{:?} of different tiers", running);
+            let names: Vec<&String> = running.iter().filter_map(|i| plan.steps[*i].exclusive.as_ref()).collect();
+            prop_assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len(), "{:?} at once", running);
+        }
+        let mut ended: BTreeMap<usize, u64> = BTreeMap::new();
+        let mut attempts: BTreeMap<usize, u32> = BTreeMap::new();
+        let mut stopped: BTreeSet<usize> = BTreeSet::new();
+        let mut killed: BTreeSet<usize> = BTreeSet::new();
+        let urgent = incidents.interrupts.len() == 2;
+        for (position, (at, happening)) in played.trace.iter().enumerate() {
+            match happening {
+                Happening::Started(index, attempt, limit_ms) => {
+                    let step = &plan.steps[*index];
+                    prop_assert!((1..=step.timeout_ms).contains(limit_ms), "a limit of {}", limit_ms);
+                    prop_assert_eq!(*attempt, attempts.get(index).map_or(1, |a| a + 1), "tries are counted from 1");
+                    prop_assert!(*attempt <= step.retries + 1);
+                    attempts.insert(*index, *attempt);
+                    stopped.remove(index);
+                    killed.remove(index);
+                    if let Some(budget) = plan.policy.budget_ms {
+                        let clean_up = if step.always { CLEAN_UP_MS } else { 0 };
+                        prop_assert!(at + limit_ms <= budget + clean_up, "longer than the budget");
+                    }
+                    prop_assert!(step.unsupported.is_none() && step.kind != Kind::Judge, "it cannot be started");
+                    for (earlier, other) in plan.steps.iter().enumerate().take(*index) {
+                        let before = step.after.contains(&other.id) || other.tier < step.tier;
+                        if before && attempts.contains_key(&earlier) {
+                            prop_assert!(ended.get(&earlier).is_some_and(|e| e <= at), "{} before {}", other.id, step.id);
+                        }
+                    }
+                    for (later, other) in plan.steps.iter().enumerate().skip(index + 1) {
+                        let after = other.after.contains(&step.id) || other.tier > step.tier;
+                        prop_assert!(!(after && attempts.contains_key(&later)), "{} after {}", other.id, step.id);
+                    }
+                }
+                Happening::Ended(index) => {
+                    ended.insert(*index, *at);
+                }
+                Happening::Terminated(index) => prop_assert!(stopped.insert(*index), "asked once"),
+                Happening::Killed(index) => {
+                    prop_assert!(killed.insert(*index), "killed once");
+                    prop_assert!(urgent || stopped.contains(index), "asked before it is killed");
+                }
+                Happening::Done => prop_assert_eq!(position + 1, played.trace.len(), "the last word"),
+            }
+        }
+        prop_assert_eq!(played.trace.last().map(|(_, h)| *h), Some(Happening::Done));
+        for (index, record) in played.records.iter().enumerate() {
+            prop_assert_eq!(record.reason.is_none(), record.status == Status::Passed, "a reason for all but a plain pass");
+            prop_assert_eq!(record.reason.is_none(), record.detail.is_none());
+            if !attempts.contains_key(&index) {
+                prop_assert!(record.tries == 0 && !record.status.is_pass(), "a pass without a try");
+            }
+            if record.status.is_pass() {
+                prop_assert!(record.tries >= 1);
+            }
+        }
+    }
+
+    #[test]
+    fn the_first_failure_in_plan_order_ends_the_run(case in cases(), picks in picks()) {
+        let played = played(&case, &Incidents::default(), &picks);
+        let failed = |(i, r): (usize, &StepRecord)| {
+            let blocking = case.plan.steps[i].severity == Severity::Blocking;
+            (blocking && r.status.is_failure() && !r.is_cut()).then_some(i)
+        };
+        let first = played.records.iter().enumerate().find_map(failed);
+        for (index, record) in played.records.iter().enumerate() {
+            let behind = case.plan.policy.fail_fast && first.is_some_and(|f| index > f);
+            let discarded = behind && !case.plan.steps[index].always;
+            prop_assert_eq!(record.reason == Some(Cause::FailFast), discarded, "{}", record.id);
+            if discarded {
+                prop_assert_eq!((record.tries, record.duration_ms, record.exit_code), (0, 0, None));
+            }
+        }
+    }
+
+    /// A clean-up step runs unless a second signal, a full disk or the end of its own allowance keeps it from running.
+    #[test]
+    fn always_steps_run(case in cases(), mut incidents in incidents(), picks in picks()) {
+        incidents.record_fails = None;
+        incidents.interrupts.truncate(1);
+        let played = played(&case, &incidents, &picks);
+        let allowance = case.plan.policy.budget_ms.map_or(u64::MAX, |b| b + CLEAN_UP_MS);
+        for (_, record) in case.plan.steps.iter().zip(&played.records).filter(|(s, _)| s.always) {
+            let too_late = record.is_cut() && played.ending.duration_ms >= allowance;
+            prop_assert!(record.status != Status::NotRun || too_late, "{:?}", record);
+        }
+    }
+
+    #[test]
+    fn a_passed_run_has_verified_everything(case in cases(), incidents in incidents(), picks in picks()) {
+        let played = played(&case, &incidents, &picks);
+        let judgement = judge(&case.plan, &played.records, &played.ending, &[], Require::default());
+        let steps = || case.plan.steps.iter().zip(&played.records);
+        let blocking = || steps().filter(|(s, _)| s.severity == Severity::Blocking);
+        let fine = |r: &StepRecord| r.status.is_pass() || r.reason == Some(Cause::SkipExit);
+        let passed = blocking().all(|(_, r)| fine(r))
+            && steps().any(|(s, r)| s.is_effective() && r.status.is_pass())
+            && !played.ending.budget_used && played.ending.cancelled.is_none() && played.ending.storage.is_none();
+        prop_assert_eq!(judgement.verdict == Verdict::Passed, passed, "{:?}", judgement);
+        prop_assert_eq!(judgement.exit == Exit::Success, passed);
+        prop_assert_eq!(judgement.reason.is_none(), passed);
+        if played.ending.budget_used && played.ending.cancelled.is_none() {
+            prop_assert_eq!(judgement.exit, Exit::Time);
+        }
+        if played.ending.cancelled.is_some() {
+            prop_assert_eq!(judgement.verdict, Verdict::Cancelled);
+        } else {
+            prop_assert!(blocking().all(|(_, r)| r.reason != Some(Cause::Cancelled)), "cancelled, but not said so");
+        }
+    }
+
+    /// Whatever the records say, possible or not: an exit code of a run, 0 only for a pass that nobody asks more of.
+    #[test]
+    fn exit_codes_are_total(
+        case in cases(),
+        ends in proptest::collection::vec((0..9_usize, 0..20_usize), 0..9),
+        flags in proptest::array::uniform8(proptest::bool::weighted(0.3))
+    ) {
+        let [budget_used, cancelled, storage, violated, full, some, narrows, no_steps] = flags;
+        let mut plan = case.plan;
+        if no_steps {
+            plan.steps.clear();
+        }
+        if narrows {
+            plan.omitted.push(vplan::plan::Omitted {
+                id: "x".into(), line: None, narrows: true, reason: "waived".into(), reasons: Vec::new(),
+            });
+        }
+        let records: Vec<StepRecord> = plan.steps.iter().zip(&ends).map(|(step, (status, cause))| {
+            StepRecord::without_evidence(step, Outcome::new(STATUSES[*status], CAUSES[*cause], "so it is"))
+        }).collect();
+        let ending = Ending {
+            budget_used,
+            cancelled: cancelled.then_some(Interrupt::Term),
+            duration_ms: 1,
+            storage: storage.then(|| "no space left".to_owned()),
+        };
+        let violations = if violated { vec!["`x` is outside the scope".to_owned()] } else { Vec::new() };
+        let judgement = judge(&plan, &records, &ending, &violations, Require { full, some });
+        let enough = judgement.verdict.is_pass()
+            && !(full && judgement.coverage == Coverage::Narrowed)
+            && !(some && judgement.verdict == Verdict::NothingToVerify);
+        prop_assert_eq!(judgement.exit == Exit::Success, enough, "{:?}", judgement);
+        let of_a_run = [0, 5, 40, 41, 42, 43, 44, 143];
+        prop_assert!(of_a_run.contains(&judgement.exit.code()), "{:?}", judgement);
+        prop_assert!(judgement.exit != Exit::Internal && Exit::Internal.code() != 0);
+        if narrows {
+            prop_assert_eq!(judgement.coverage, Coverage::Narrowed);
+        }
+        if records.len() < plan.steps.iter().filter(|s| s.severity == Severity::Blocking).count() {
+            prop_assert!(judgement.verdict != Verdict::Passed, "a step without a record has not passed");
+        }
+    }
+
+    /// A journal that ends anywhere is a readable, interrupted run, unless its last line is whole.
+    #[test]
+    fn every_prefix_of_a_journal_is_readable(case in cases(), picks in picks(), cut in any::<prop::sample::Index>(), noise: u8) {
+        let played = played(&case, &Incidents::default(), &picks);
+        let text = journal(&case, &played);
+        let whole = replay(text.as_bytes());
+        let judgement = judge(&case.plan, &played.records, &played.ending, &[], Require::default());
+        prop_assert_eq!(whole.bytes, text.len());
+        prop_assert_eq!(whole.is_pass(), judgement.verdict.is_pass());
+        prop_assert_eq!(whole.steps.len(), case.plan.steps.len());
+        let cut = cut.index(text.len());
+        let torn = replay(&text.as_bytes()[..cut]);
+        prop_assert!(!torn.is_pass());
+        prop_assert!(torn.bytes <= cut && (torn.bytes == 0 || text.as_bytes()[torn.bytes - 1] == b'\n'));
+        prop_assert!(cut - torn.bytes <= text[torn.bytes..].find('\n').map_or(0, |i| i + 1), "the longest prefix");
+        let mut damaged = text.clone().into_bytes();
+        damaged[cut] ^= noise | 1;
+        prop_assert!(replay(&damaged).bytes <= damaged.len());
+        prop_assert!(replay(&[noise]).run_id.is_empty());
+    }
+}
+
+fn journal(case: &Case, played: &Played) -> String {
+    let mut journal = Journal::default();
+    let steps = case.plan.steps.iter().map(|s| PlannedStep { command: s.command.clone(), id: s.id.clone() }).collect();
+    let mut text = journal.line(0, Entry::RunStarted { run_id: "r".into(), started_at: None, version: 1 });
+    text += &journal.line(0, Entry::PlanCompiled { digest: case.plan.digest.clone(), steps });
+    for (t, happening) in &played.trace {
+        let id = |step: &usize| case.plan.steps[*step].id.clone();
+        text += &match happening {
+            Happening::Started(step, attempt, limit_ms) => {
+                journal.line(*t, Entry::StepStarted { attempt: *attempt, id: id(step), limit_ms: *limit_ms })
+            }
+            Happening::Ended(step) => journal.line(
+                *t,
+                Entry::StepFinished {
+                    attempt: 1,
+                    detail: Some("a\nb \u{1b} ü".into()),
+                    duration_ms: 3,
+                    exit_code: Some(0),
+                    id: id(step),
+                    leaked: 0,
+                    log: None,
+                    reason: None,
+                    signal: None,
+                    status: Status::Passed,
+                },
+            ),
+            _ => continue,
+        };
+    }
+    let judgement = judge(&case.plan, &played.records, &played.ending, &[], Require::default());
+    let steps = played.records.iter();
+    let steps = steps.map(|r| FinalStatus { id: r.id.clone(), reason: r.reason, status: r.status }).collect();
+    let (coverage, exit_code, verdict) = (judgement.coverage, judgement.exit.code(), judgement.verdict);
+    text + &journal.line(played.ending.duration_ms, Entry::RunFinished { coverage, exit_code, steps, verdict })
+}
+
+const STATUSES: [Status; 9] = [
+    Status::Passed,
+    Status::PassedWithWarnings,
+    Status::Flaky,
+    Status::Failed,
+    Status::TimedOut,
+    Status::Errored,
+    Status::Skipped,
+    Status::NotRun,
+    Status::Cached,
+];
+
+const CAUSES: [Cause; 20] = [
+    Cause::ExitCode,
+    Cause::Signal,
+    Cause::Assertion,
+    Cause::Mutated,
+    Cause::NoEvidence,
+    Cause::TimeLimit,
+    Cause::Budget,
+    Cause::Missing,
+    Cause::SpawnError,
+    Cause::Unsupported,
+    Cause::Lost,
+    Cause::SkipExit,
+    Cause::NoJudge,
+    Cause::FailFast,
+    Cause::Needs,
+    Cause::Cancelled,
+    Cause::Storage,
+    Cause::Policy,
+    Cause::Retried,
+    Cause::OutputUnread,
+];

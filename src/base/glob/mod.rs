@@ -2,10 +2,12 @@
 
 mod parse;
 mod pattern;
+mod set;
 
 use super::path::RepoPath;
 pub(in crate::base) use pattern::{Part, Pattern, Segment};
 use serde::{Deserialize, Serialize};
+pub(in crate::base) use set::PatternSet;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -162,5 +164,176 @@ impl Selection {
     #[must_use]
     pub fn selects(&self, path: &RepoPath) -> bool {
         self.items.iter().any(|i| !i.not && i.selects(path)) && !self.items.iter().any(|i| i.not && i.selects(path))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path(bytes: &[u8]) -> RepoPath {
+        RepoPath::from_exact(bytes).unwrap()
+    }
+
+    #[test]
+    fn what_globs_select() {
+        let table: &[(&str, &[&str], &[&str])] = &[
+            ("a/b", &["a/b"], &["a", "a/b/c", "x/a/b", "A/b"]),
+            ("*", &["a", ".a", "é"], &["a/b"]),
+            ("a*", &["a", "ab", "a.b"], &["ba", "ab/c"]),
+            ("a*b*c", &["abc", "abbc", "axbxc", "abcbc"], &["ab", "acb", "abcd"]),
+            ("?", &["a", "é", "日", "~"], &["ab", "a/b"]),
+            ("*?", &["é", "ab"], &[]),
+            ("?*?", &["éa", "ab"], &["é"]),
+            ("*[!é]", &["éa"], &["aé", "é"]),
+            ("**", &["a", "a/b/c", ".git"], &[]),
+            ("**/a", &["a", "b/a", "b/c/a"], &["ba", "a/b"]),
+            ("a/**", &["a", "a/b", "a/b/c"], &["ab", "b/a"]),
+            ("a/", &["a", "a/b"], &["ab"]),
+            ("*/**", &["a", "a/b"], &[]),
+            ("a/**/*", &["a/b", "a/b/c"], &["a"]),
+            ("a/**/b", &["a/b", "a/x/b", "a/x/y/b"], &["ab", "a/xb", "a/b/c"]),
+            ("**/a/**/b/**", &["a/b", "x/a/y/b/z", "a/a/b/b"], &["b/a", "a/xb"]),
+            ("**/a/**/a/**/a", &["a/a/a", "a/b/a/b/a"], &["a/a", "a/b/a/b/b"]),
+            ("{a,b}/c", &["a/c", "b/c"], &["c", "{a,b}/c"]),
+            ("{a/**,b}", &["a", "a/x", "b"], &["b/x"]),
+            ("{a,b/{c,d}}.x", &["a.x", "b/c.x", "b/d.x"], &["b.x"]),
+            ("a{,.b}", &["a", "a.b"], &["a."]),
+            ("{a,}", &["a"], &["b"]),
+            ("{src/,}gen/**", &["gen/a", "src/gen/a"], &["src/a"]),
+            ("{a,**}/b", &["a/b", "b", "x/y/b"], &["a"]),
+            ("[ab]", &["a", "b"], &["c", "ab", "[ab]"]),
+            ("[!ab]", &["c", "!", "é"], &["a", "b", "cc"]),
+            ("[^a]", &["b", "^"], &["a"]),
+            ("[]a]", &["]", "a"], &["b"]),
+            ("[!]a]", &["b"], &["]", "a"]),
+            ("[a-]", &["a", "-"], &["b"]),
+            ("[-a]", &["a", "-"], &["b"]),
+            ("[α-ω]", &["β"], &["b"]),
+            ("[\\]\\\\]", &["]", "\\"], &["a"]),
+            ("a[+-0]b", &["a.b", "a0b"], &["a/b"]),
+            ("a[!b]c", &["axc"], &["a/c", "abc"]),
+            ("{[,],a}", &[",", "a"], &[]),
+            ("\\*\\?\\[\\]\\{\\}\\!\\\\", &["*?[]{}!\\"], &["a"]),
+            ("a!b", &["a!b"], &[]),
+            ("a]", &["a]"], &[]),
+            ("a,b", &["a,b"], &["a"]),
+            ("@(a|b)", &["@(a|b)"], &["a"]),
+        ];
+        for (glob, hits, misses) in table {
+            let parsed = Glob::parse(glob).unwrap_or_else(|e| panic!("{glob}: {}", e.message));
+            for hit in *hits {
+                assert!(parsed.matches(&path(hit.as_bytes())), "{glob} selects {hit}");
+            }
+            for miss in *misses {
+                assert!(!parsed.matches(&path(miss.as_bytes())), "{glob} does not select {miss}");
+            }
+        }
+    }
+
+    #[test]
+    fn names_that_are_not_utf8() {
+        let table: &[(&str, &[u8], bool)] = &[
+            ("?", b"\xff", true),
+            ("?", b"\xc3", true),
+            ("??", b"\xe6\x97", true),
+            ("?", b"\xe6\x97", false),
+            ("[!a]", b"\xff", true),
+            ("[\u{80}-\u{10ffff}]", b"\xff", false),
+            ("*.rs", b"\xff.rs", true),
+            ("\u{fffd}", b"\xff", false),
+            ("**/a", b"\xff\xfe/a", true),
+            ("?\u{e9}", b"\xc3\xc3\xa9", true),
+        ];
+        for (glob, bytes, want) in table {
+            assert_eq!(Glob::parse(glob).unwrap().matches(&path(bytes)), *want, "{glob} {bytes:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_glob() {
+        let long = "a".repeat(parse::MAX_BYTES + 1);
+        let deep = "{".repeat(parse::MAX_BYTES);
+        let six = "{a,b}".repeat(6);
+        let seven = "{a,b}".repeat(7);
+        let flat = format!("{{{}}}", ["a"; 65].join(","));
+        assert!(Glob::parse(&six).is_ok());
+        assert!(Glob::parse(&long[1..]).is_ok());
+        type Row<'t> = (&'t str, (usize, usize), &'t str, Option<&'t str>);
+        let table: &[Row<'_>] = &[
+            ("", (0, 0), "empty", Some("write `**`")),
+            ("./src/**", (0, 1), "`.`", Some("write `src/**`")),
+            ("/gen/**", (0, 1), "root", Some("write `gen/**`")),
+            ("/./a//b", (0, 1), "root", Some("write `a/b`")),
+            ("../a", (0, 2), "`..`", Some("name the file by its path from the repository's root")),
+            ("a/../b", (2, 4), "`..`", Some("write `b`")),
+            ("a/.", (2, 3), "`.`", Some("write `a/`")),
+            ("a//b", (2, 3), "empty", Some("write `a/b`")),
+            ("{a,./b}", (3, 4), "`.`", Some("write `{a,b}`")),
+            (
+                "src/{api,}/x",
+                (10, 11),
+                "empty",
+                Some("an alternative may be empty when its slash stands inside the braces, as in `{api/,}src`"),
+            ),
+            ("{,}", (0, 3), "empty", Some("write `**`")),
+            ("src/**.ts", (4, 6), "`**`", Some("write `src/**/*.ts`")),
+            ("a**/b", (1, 3), "`**`", Some("write `a*/**/b`")),
+            ("***", (0, 3), "`**`", Some("write `**`")),
+            ("!a", (0, 1), "`!`", Some("write `\\!a`")),
+            ("src\\a.ts", (3, 5), "escape", Some("write `src/a.ts`")),
+            ("\\{a\\b", (3, 5), "escape", Some("write `\\{ab`")),
+            ("src\\", (3, 4), "escapes nothing", Some("write `src/`")),
+            ("{a\\,b}", (2, 4), "escape", Some("write `{a[,]b}`")),
+            ("[a\\-b]", (2, 4), "escape", Some("`\\` makes one of `* ? [ ] { } ! \\` literal")),
+            ("[a.ts", (0, 1), "not closed", Some("write `\\[a.ts`")),
+            ("[]", (0, 1), "not closed", Some("write `\\[]`")),
+            ("x[z-a]", (2, 5), "range `z-a`", Some("write `x[a-z]`")),
+            ("[[:alpha:]]", (1, 3), "named classes", Some("write the characters, such as `[A-Za-z]`")),
+            ("{a,b", (0, 1), "not closed", Some("close it with `}`, or write `\\{` for the character")),
+            ("a}", (1, 2), "without `{`", Some("write `a\\}`")),
+            (&long, (0, 513), "512 bytes", Some("split it into several globs")),
+            (&deep, (511, 512), "not closed", Some("close it with `}`, or write `\\{` for the character")),
+            (&seven, (0, 35), "64 alternatives", Some("split it into several globs")),
+            (&flat, (0, 131), "64 alternatives", Some("split it into several globs")),
+        ];
+        for (text, span, message, help) in table {
+            let error = Glob::parse(text).expect_err(text);
+            assert_eq!((error.span.start, error.span.end), *span, "{text}");
+            assert!(error.message.contains(message), "{text}: {}", error.message);
+            assert_eq!(error.help.as_deref(), *help, "{text}");
+        }
+    }
+
+    #[test]
+    fn selections() {
+        let list = |items: &[&str]| {
+            let item = |text: &&str| {
+                let (not, text) = text.strip_prefix('!').map_or((false, *text), |text| (true, text));
+                Item { not, what: What::Glob(Glob::parse(text).unwrap()) }
+            };
+            Selection { items: items.iter().map(item).collect() }
+        };
+        let named = |not, items: &Selection| Item {
+            not,
+            what: What::Paths { items: Arc::new(items.clone()), name: "code".into() },
+        };
+        let code = list(&["src/**", "!**/*.md"]);
+        // A name's exclusions stay inside it; the file may be selected beside it, and an excluded name excludes
+        // only what it selects.
+        let beside = Selection { items: vec![named(false, &code), list(&["docs/**"]).items.remove(0)] };
+        let without = Selection { items: vec![list(&["**"]).items.remove(0), named(true, &code)] };
+        for (selection, file, want) in [
+            (&code, "src/a.rs", true),
+            (&code, "src/a.md", false),
+            (&beside, "docs/a.md", true),
+            (&beside, "src/a.md", false),
+            (&without, "src/a.rs", false),
+            (&without, "src/a.md", true),
+            (&list(&["!a", "*"]), "a", false),
+            (&list(&["!a", "*"]), "b", true),
+        ] {
+            assert_eq!(selection.selects(&path(file.as_bytes())), want, "{selection:?} {file}");
+        }
     }
 }

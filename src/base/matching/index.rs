@@ -1,37 +1,50 @@
 //! Which of many globs match a path? Few are tried: each lies under a key that every path it matches must have.
 
-use super::table::{SEED, Table, hash, step};
-use crate::base::glob::{Glob, Part, Pattern, Segment};
+use super::table::{Table, hash};
+use crate::base::glob::{Glob, Part, Pattern, PatternSet, Segment};
 
 /// No further entry.
-const END: u32 = u32::MAX;
+pub(super) const END: u32 = u32::MAX;
+
+/// How many bytes a piece of text has that serves as a key.
+pub(super) const GRAM: usize = 4;
+
+/// How many patterns may share a key before a piece of their text is looked for that fewer of them have.
+const CROWD: u32 = 8;
+
+/// How many patterns go into one set at most, for larger ones are slow (measured: at 512 half of the gain is lost).
+const SET_SIZE: usize = 128;
 
 /// Globs by what a path must have for them to match it.
 #[derive(Default)]
 pub(super) struct Index<'g> {
     /// The whole path: `package.json`.
-    whole: Keys<'g>,
+    pub(super) whole: Keys<'g>,
     /// The path or a directory above it: `apps/web/**`.
-    tree: Keys<'g>,
+    pub(super) tree: Keys<'g>,
     /// Some segment: `**/auth/**`.
-    segment: Keys<'g>,
+    pub(super) segment: Keys<'g>,
     /// The last segment: `**/Makefile`.
-    name: Keys<'g>,
+    pub(super) name: Keys<'g>,
     /// What the last segment ends with, from one of its dots on: `**/*.rs`. Hashed from its end.
-    suffix: Keys<'g>,
+    pub(super) suffix: Keys<'g>,
+    /// A piece of text that some segment has: `**/*-worker-*`. Only for what would be crowded under the keys above.
+    pub(super) gram: Keys<'g>,
     /// The first entry of the globs that have no such key.
-    rest: Option<u32>,
-    entries: Vec<Entry<'g>>,
+    pub(super) rest: Option<u32>,
+    pub(super) entries: Vec<Entry<'g>>,
+    /// Patterns that share an entry, since there are many under one key.
+    pub(super) groups: Vec<Vec<(u32, &'g Pattern)>>,
 }
 
 /// Keys of one kind.
 #[derive(Default)]
-struct Keys<'g> {
+pub(super) struct Keys<'g> {
     table: Table,
-    keys: Vec<Key<'g>>,
+    pub(super) keys: Vec<Key<'g>>,
 }
 
-struct Key<'g> {
+pub(super) struct Key<'g> {
     bytes: &'g [u8],
     hash: u64,
     /// How many patterns could lie here.
@@ -40,12 +53,23 @@ struct Key<'g> {
     first: u32,
 }
 
-/// One alternative of a glob, in the chain of its key.
-struct Entry<'g> {
-    glob: u32,
-    next: u32,
-    /// What remains to be tested; nothing when the key says it all.
-    test: Option<&'g Pattern>,
+/// An alternative of a glob, or a group of them, in the chain of its key.
+pub(super) struct Entry<'g> {
+    /// The glob's number, or that of the group.
+    pub(super) number: u32,
+    pub(super) next: u32,
+    pub(super) test: Test<'g>,
+}
+
+/// What remains to be tested of a path that has the key.
+#[derive(Clone, Copy)]
+pub(super) enum Test<'g> {
+    /// Nothing: the key says it all.
+    None,
+    /// This pattern.
+    One(&'g Pattern),
+    /// A group of patterns.
+    Group,
 }
 
 /// The kinds of keys.
@@ -56,6 +80,7 @@ enum Kind {
     Segment,
     Name,
     Suffix,
+    Gram,
 }
 
 impl<'g> Index<'g> {
@@ -67,35 +92,105 @@ impl<'g> Index<'g> {
             for pattern in glob.alternatives() {
                 if let Some((kind, bytes)) = sole_key(pattern) {
                     let key = index.keys(kind).intern(kind, bytes);
-                    index.add(Some((kind, key)), number, None);
+                    index.add(Some((kind, key)), number, Test::None);
+                } else if pattern.prefix.is_empty() && matches!(*pattern.rest, [Segment::Any]) {
+                    index.add(None, number, Test::None);
                 } else {
-                    each_key(pattern, |kind, bytes| {
-                        let keys = index.keys(kind);
-                        let key = keys.intern(kind, bytes);
-                        if let Some(key) = keys.keys.get_mut(key) {
-                            key.shared += 1;
-                        }
-                    });
+                    each_key(pattern, |kind, bytes| index.share(kind, bytes));
                     later.push((number, pattern));
                 }
             }
         }
         // Only now is known how many patterns share a key. `packages/*/web/**` is better found by `web` than by
         // `packages` when there are a thousand such globs.
-        for (number, pattern) in later {
-            let mut best: Option<(u32, Kind, usize)> = None;
-            each_key(pattern, |kind, bytes| {
-                let keys = index.keys(kind);
-                let key = keys.intern(kind, bytes);
-                let shared = keys.keys.get(key).map_or(0, |key| key.shared);
-                if best.is_none_or(|(least, ..)| shared < least) {
-                    best = Some((shared, kind, key));
+        let crowded: Vec<bool> = later
+            .iter()
+            .map(|(_, pattern)| {
+                let crowded = index.least_shared(pattern, false).is_none_or(|(shared, ..)| shared > CROWD);
+                if crowded {
+                    each_gram(pattern, |bytes| index.share(Kind::Gram, bytes));
                 }
-            });
-            let everything = pattern.prefix.is_empty() && matches!(*pattern.rest, [Segment::Any]);
-            index.add(best.map(|(_, kind, key)| (kind, key)), number, (!everything).then_some(pattern));
+                crowded
+            })
+            .collect();
+        for ((number, pattern), crowded) in later.into_iter().zip(crowded) {
+            let best = index.least_shared(pattern, crowded);
+            index.add(best.map(|(_, kind, key)| (kind, key)), number, Test::One(pattern));
         }
+        index.group();
         index
+    }
+
+    /// Counts a pattern that could lie under a key.
+    fn share(&mut self, kind: Kind, bytes: &'g [u8]) {
+        let keys = self.keys(kind);
+        let key = keys.intern(kind, bytes);
+        if let Some(key) = keys.keys.get_mut(key) {
+            key.shared += 1;
+        }
+    }
+
+    /// The key of a pattern that the fewest others have, and how many do.
+    fn least_shared(&mut self, pattern: &'g Pattern, grams: bool) -> Option<(u32, Kind, usize)> {
+        let mut best: Option<(u32, Kind, usize)> = None;
+        let mut consider = |kind, bytes: &'g [u8]| {
+            let keys = self.keys(kind);
+            let key = keys.intern(kind, bytes);
+            let shared = keys.keys.get(key).map_or(0, |key| key.shared);
+            if best.is_none_or(|(least, ..)| shared < least) {
+                best = Some((shared, kind, key));
+            }
+        };
+        each_key(pattern, &mut consider);
+        if grams {
+            each_gram(pattern, |bytes| consider(Kind::Gram, bytes));
+        }
+        best
+    }
+
+    /// Puts patterns that lie under one key into groups, where there are many.
+    fn group(&mut self) {
+        for kind in [Kind::Tree, Kind::Segment, Kind::Name, Kind::Suffix, Kind::Gram] {
+            for key in 0..self.keys(kind).keys.len() {
+                let first = self.keys(kind).keys.get(key).map_or(END, |key| key.first);
+                let first = self.group_chain(first);
+                if let Some(key) = self.keys(kind).keys.get_mut(key) {
+                    key.first = first;
+                }
+            }
+        }
+        self.rest = self.rest.map(|first| self.group_chain(first));
+    }
+
+    /// Groups what can be grouped of one chain; yields its new first entry.
+    fn group_chain(&mut self, first: u32) -> u32 {
+        let (mut alone, mut many) = (Vec::new(), Vec::new());
+        let mut next = first;
+        while let Some(entry) = self.entries.get(next as usize) {
+            match entry.test {
+                Test::One(pattern) if PatternSet::holds(pattern) => many.push((entry.number, pattern)),
+                _ => alone.push(next),
+            }
+            next = entry.next;
+        }
+        if many.len() <= CROWD as usize {
+            return first;
+        }
+        let mut next = END;
+        for entry in alone {
+            if let Some(entry) = self.entries.get_mut(entry as usize) {
+                entry.next = next;
+            }
+            next = entry;
+        }
+        for group in many.chunks(SET_SIZE) {
+            let number = u32::try_from(self.groups.len()).unwrap_or(END);
+            self.groups.push(group.to_vec());
+            let entry = u32::try_from(self.entries.len()).unwrap_or(END);
+            self.entries.push(Entry { number, next, test: Test::Group });
+            next = entry;
+        }
+        next
     }
 
     fn keys(&mut self, kind: Kind) -> &mut Keys<'g> {
@@ -105,10 +200,11 @@ impl<'g> Index<'g> {
             Kind::Segment => &mut self.segment,
             Kind::Name => &mut self.name,
             Kind::Suffix => &mut self.suffix,
+            Kind::Gram => &mut self.gram,
         }
     }
 
-    fn add(&mut self, key: Option<(Kind, usize)>, glob: u32, test: Option<&'g Pattern>) {
+    fn add(&mut self, key: Option<(Kind, usize)>, number: u32, test: Test<'g>) {
         let entry = u32::try_from(self.entries.len()).unwrap_or(END);
         let next = match key {
             Some((kind, key)) => match self.keys(kind).keys.get_mut(key) {
@@ -117,7 +213,7 @@ impl<'g> Index<'g> {
             },
             None => self.rest.replace(entry).unwrap_or(END),
         };
-        self.entries.push(Entry { glob, next, test });
+        self.entries.push(Entry { number, next, test });
     }
 }
 
@@ -161,6 +257,25 @@ fn each_key<'p>(pattern: &'p Pattern, mut visit: impl FnMut(Kind, &'p [u8])) {
     }
 }
 
+/// Pieces of a pattern's longest text, from its beginning and its end, where names differ most.
+fn each_gram<'p>(pattern: &'p Pattern, mut visit: impl FnMut(&'p [u8])) {
+    let texts = pattern.rest.iter().flat_map(|segment| match segment {
+        Segment::Wild(parts) => &**parts,
+        _ => &[],
+    });
+    let texts = texts.filter_map(|part| match part {
+        Part::Text(text) => Some(&**text),
+        _ => None,
+    });
+    let Some(text) = texts.max_by_key(|text| text.len()) else { return };
+    let count = (text.len() + 1).saturating_sub(GRAM);
+    for (i, gram) in text.windows(GRAM).enumerate() {
+        if i < 4 || i + 4 >= count {
+            visit(gram);
+        }
+    }
+}
+
 impl<'g> Keys<'g> {
     /// The number of a key, which is new if need be.
     fn intern(&mut self, kind: Kind, bytes: &'g [u8]) -> usize {
@@ -184,108 +299,8 @@ impl<'g> Keys<'g> {
 
     /// The first entry under a key.
     #[inline]
-    fn first(&self, hash: u64, bytes: &[u8]) -> u32 {
+    pub(super) fn first(&self, hash: u64, bytes: &[u8]) -> u32 {
         let found = self.table.find(hash, |number| self.is(number, bytes));
         found.and_then(|number| self.keys.get(number as usize)).map_or(END, |key| key.first)
-    }
-}
-
-/// A walk over paths; in byte order it is fastest, for neighbours share directories, which are looked up once.
-pub(super) struct Walk<'g, 'p> {
-    index: &'g Index<'g>,
-    /// The directories above the path of before, outermost first.
-    above: Vec<Directory>,
-    before: &'p [u8],
-}
-
-struct Directory {
-    /// Where the `/` behind it stands.
-    end: usize,
-    /// The hash of the path up to and with that `/`.
-    hash: u64,
-    /// The entries found by its path, and by its name.
-    tree: u32,
-    segment: u32,
-}
-
-impl<'g, 'p> Walk<'g, 'p> {
-    /// Starts at the root.
-    pub(super) fn new(index: &'g Index<'g>) -> Self {
-        Self { index, above: Vec::new(), before: &[] }
-    }
-
-    /// Calls `found` with the number of each glob that matches the path, once or more. `known` may say that a glob need
-    /// not be tested again.
-    pub(super) fn visit<S: Sink>(&mut self, path: &'p [u8], sink: &mut S) {
-        let index = self.index;
-        let shared = self.before.iter().zip(path).take_while(|(a, b)| a == b).count();
-        self.before = path;
-        while self.above.last().is_some_and(|d| d.end > shared || path.get(d.end) != Some(&b'/')) {
-            self.above.pop();
-        }
-        for directory in &self.above {
-            index.test(directory.tree, path, Some(directory.end), sink);
-            index.test(directory.segment, path, None, sink);
-        }
-        let (mut start, mut whole) = self.above.last().map_or((0, SEED), |d| (d.end + 1, d.hash));
-        let mut segment = SEED;
-        for (at, byte) in path.iter().enumerate().skip(start) {
-            if *byte == b'/' {
-                let tree = path.get(..at).map_or(END, |dir| index.tree.first(whole, dir));
-                let name = path.get(start..at).map_or(END, |name| index.segment.first(segment, name));
-                index.test(tree, path, Some(at), sink);
-                index.test(name, path, None, sink);
-                whole = step(whole, *byte);
-                self.above.push(Directory { end: at, hash: whole, tree, segment: name });
-                (start, segment) = (at + 1, SEED);
-            } else {
-                whole = step(whole, *byte);
-                segment = step(segment, *byte);
-            }
-        }
-        let name = path.get(start..).unwrap_or_default();
-        index.test(index.whole.first(whole, path), path, None, sink);
-        index.test(index.tree.first(whole, path), path, Some(path.len()), sink);
-        index.test(index.segment.first(segment, name), path, None, sink);
-        index.test(index.name.first(segment, name), path, None, sink);
-        if !index.suffix.keys.is_empty() {
-            let mut hash = SEED;
-            for (at, byte) in name.iter().enumerate().rev() {
-                hash = step(hash, *byte);
-                if *byte == b'.' {
-                    let suffix = name.get(at..).unwrap_or_default();
-                    index.test(index.suffix.first(hash, suffix), path, None, sink);
-                }
-            }
-        }
-        index.test(index.rest.unwrap_or(END), path, None, sink);
-    }
-}
-
-/// What is told which globs match.
-pub(super) trait Sink {
-    /// Whether a glob is already known to match the present path.
-    fn knows(&self, glob: u32) -> bool;
-    /// A glob matches the present path.
-    fn hit(&mut self, glob: u32);
-}
-
-impl Index<'_> {
-    /// Tests the entries of one key. `end` is where the pattern's prefix ends, when the key was that prefix.
-    #[inline]
-    fn test(&self, first: u32, path: &[u8], end: Option<usize>, sink: &mut impl Sink) {
-        let mut next = first;
-        while let Some(entry) = self.entries.get(next as usize) {
-            let hit = match (entry.test, end) {
-                (None, _) => true,
-                (Some(_), _) if sink.knows(entry.glob) => false,
-                (Some(pattern), Some(end)) => pattern.matches_below(path.get(end + 1..)),
-                (Some(pattern), None) => pattern.matches(path),
-            };
-            if hit {
-                sink.hit(entry.glob);
-            }
-            next = entry.next;
-        }
     }
 }

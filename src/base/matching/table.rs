@@ -71,3 +71,24 @@ impl Table {
         Some((slot, (hash >> 32) as u32))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_put_in_is_found() {
+        // The hashes collide in their place, in their tag, and in both.
+        let keys: Vec<u64> = (0..500).map(|i| [i << 32, i, i % 7, i * 0x1_0000_0001][i as usize % 4]).collect();
+        let mut table = Table::default();
+        for (key, number) in keys.iter().zip(0..) {
+            assert_eq!(table.find(*key, |n| n == number), None);
+            table.insert(*key, number, |n| keys[n as usize]);
+        }
+        for (key, number) in keys.iter().zip(0..) {
+            assert_eq!(table.find(*key, |n| n == number), Some(number));
+        }
+        // FNV-1a, 64 bits, of `foobar`, from its authors' test suite.
+        assert_eq!(hash(b"foobar"), 0x8594_4171_f739_67e8);
+    }
+}

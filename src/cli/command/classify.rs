@@ -1,12 +1,92 @@
-//! `vplan classify`
-use crate::cli::args::{Classify, Global};
-use crate::cli::error::Failure;
-use crate::cli::terminal::Terminal;
+//! `vplan classify`: why did a command fail? (engine.md section 13)
 
-/// Not built yet.
+use super::{command, format};
+use crate::check::evidence::{Captured, Evidence, SpawnError};
+use crate::cli::args::{self, Classify, Format, Global};
+use crate::cli::error::Failure;
+use crate::cli::session::{locate, read};
+use crate::cli::terminal::Terminal;
+use crate::effect::facts::{self, Ground};
+use crate::effect::load::Site;
+use crate::plan::Plan;
+use crate::plan::facts::{Facts, Question};
+use crate::recover::{FailureCode, bare::bare_plan, classify, questions};
+use crate::run::verdict::Exit;
+use serde::Serialize;
+use std::collections::BTreeSet;
+
+/// Signals by name, as `--signal` takes them.
+const SIGNALS: [&str; 17] = [
+    "SIGABRT", "SIGALRM", "SIGBUS", "SIGFPE", "SIGHUP", "SIGILL", "SIGINT", "SIGKILL", "SIGPIPE", "SIGQUIT", "SIGSEGV",
+    "SIGSYS", "SIGTERM", "SIGTRAP", "SIGUSR1", "SIGUSR2", "SIGXCPU",
+];
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Answer {
+    evidence: String,
+    failure_code: FailureCode,
+    rule: String,
+    version: u32,
+}
+
+/// Prints the failure's code and what decided.
 ///
 /// # Errors
-/// Always.
-pub fn run(_: &Global, _: &Classify, _: &Terminal) -> Result<u8, Failure> {
-    Err(Failure::new(1, "vplan::internal", "not built yet"))
+/// Evidence that cannot be read.
+pub fn run(global: &Global, args: &Classify, terminal: &Terminal) -> Result<u8, Failure> {
+    format(global, &[Format::Json])?;
+    let site = locate(global)?;
+    let mut commands = args.previous.iter().map(|p| command(p)).collect::<Result<Vec<_>, _>>()?;
+    commands.push(command(&args.command)?);
+    let plan = bare_plan(&commands);
+    let last = commands.len() - 1;
+    let facts = answer(&site, &plan, &questions(&plan, last));
+    let failure = classify(&plan, last, &evidence(&args.evidence)?, &facts);
+    terminal.print_json(&Answer {
+        evidence: failure.evidence,
+        failure_code: failure.code,
+        rule: failure.rule,
+        version: 1,
+    });
+    Ok(Exit::Success.code())
+}
+
+/// Answers questions for a plan that no request made.
+pub(super) fn answer(site: &Site, plan: &Plan, questions: &BTreeSet<Question>) -> Facts {
+    let ground = Ground { root: &site.root, git: site.git.as_ref().ok(), base: None, changes: &plan.request.changed };
+    facts::answer(questions, &ground).unwrap_or_default()
+}
+
+/// What the command line says was seen.
+pub(super) fn evidence(args: &args::Evidence) -> Result<Evidence, Failure> {
+    let output = |path: &Option<std::path::PathBuf>| match path {
+        Some(path) => read(path).map(|bytes| Captured::from(bytes.as_slice())),
+        None => Ok(Captured::default()),
+    };
+    let signal = match &args.signal {
+        None => None,
+        Some(text) => {
+            let name = text.to_uppercase();
+            let name = if name.starts_with("SIG") { name } else { format!("SIG{name}") };
+            if !SIGNALS.contains(&name.as_str()) {
+                let shown = crate::base::word::visible(text.as_bytes());
+                return Err(Failure::usage(
+                    "vplan::usage::signal",
+                    format!("`{shown}` is no signal that ends a process"),
+                )
+                .help("such as `SIGKILL` or `SIGTERM`"));
+            }
+            Some(name)
+        }
+    };
+    Ok(Evidence {
+        exit: args.exit,
+        signal,
+        spawn_error: args.spawn_error.as_ref().map(|code| SpawnError { code: code.clone(), message: String::new() }),
+        timed_out: args.timed_out,
+        stdout: output(&args.stdout)?,
+        stderr: output(&args.stderr)?,
+        ..Evidence::default()
+    })
 }

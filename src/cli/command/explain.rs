@@ -1,12 +1,41 @@
-//! `vplan explain`
-use crate::cli::args::{Explain, Global};
-use crate::cli::error::Failure;
-use crate::cli::terminal::Terminal;
+//! `vplan explain`: what would run, and why, and what would not, and why not. Runs nothing and writes nothing.
 
-/// Not built yet.
+use super::format;
+use crate::cli::args::{Explain, Format, Global};
+use crate::cli::error::Failure;
+use crate::cli::render::style::Colors;
+use crate::cli::session::Session;
+use crate::cli::terminal::Terminal;
+use crate::plan::document::to_json;
+use crate::plan::explain::story::{story, story_text};
+use crate::plan::explain::{Options, graph, shell, text};
+use crate::run::verdict::Exit;
+
+/// Prints the explanation of a plan, or the story of one check.
 ///
 /// # Errors
-/// Always.
-pub fn run(_: &Global, _: &Explain, _: &Terminal) -> Result<u8, Failure> {
-    Err(Failure::new(1, "vplan::internal", "not built yet"))
+/// A contract or a request that does not fit, a name that nobody knows.
+pub fn run(global: &Global, args: &Explain, terminal: &Terminal) -> Result<u8, Failure> {
+    let known: &[Format] = match args.name {
+        None => &[Format::Text, Format::Json, Format::Dot, Format::Mermaid, Format::Shell],
+        Some(_) => &[Format::Text],
+    };
+    let format = format(global, known)?;
+    let session = Session::open(global, &args.request)?;
+    let (plan, facts) = session.plan(&args.request)?;
+    let style = Colors(terminal.color);
+    let options = Options { style: &style, width: terminal.width, ..Options::default() };
+    let out = match (&args.name, format) {
+        (Some(name), _) => {
+            let story = story(session.contract(), &session.request, &facts, &plan, name)?;
+            story_text(&story, &options)
+        }
+        (None, Format::Json) => to_json(&plan) + "\n",
+        (None, Format::Dot) => graph::dot(&plan),
+        (None, Format::Mermaid) => graph::mermaid(&plan),
+        (None, Format::Shell) => shell::shell(&plan),
+        (None, _) => text::explain_text(&plan, &options),
+    };
+    terminal.print(&out);
+    Ok(Exit::Success.code())
 }

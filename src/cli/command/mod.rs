@@ -31,7 +31,7 @@ fn format(global: &Global, known: &[Format]) -> Result<Format, Failure> {
 }
 
 /// A command's text from the command line.
-fn command(text: &OsStr) -> Result<Command, Failure> {
+pub(super) fn command(text: &OsStr) -> Result<Command, Failure> {
     text.to_str().map(parse_command).ok_or_else(|| {
         Failure::usage("vplan::usage::not_utf8", "a command's text must be UTF-8")
             .help("write other bytes as `$'\\xHH'`")

@@ -1,12 +1,132 @@
-//! `vplan recover`
-use crate::cli::args::{Global, Recover};
-use crate::cli::error::Failure;
-use crate::cli::terminal::Terminal;
+//! `vplan recover`: another list of commands, or another plan, where one failed because the plan was wrong (engine.md sections 6
+//! and 13).
 
-/// Not built yet.
+use super::classify::{answer, evidence};
+use super::{command, format};
+use crate::base::canon::to_canonical;
+use crate::base::word::visible;
+use crate::cli::args::{Format, Global, Recover};
+use crate::cli::error::Failure;
+use crate::cli::session::{locate, read};
+use crate::cli::terminal::Terminal;
+use crate::plan::Plan;
+use crate::plan::document::from_json;
+use crate::recover::bare::{self, bare_plan};
+use crate::recover::{self, FailureCode, Recovery};
+use crate::run::verdict::Exit;
+use serde::Deserialize;
+use std::path::Path;
+
+/// Prints the rewrite, or why there is none (exit 44).
 ///
 /// # Errors
-/// Always.
-pub fn run(_: &Global, _: &Recover, _: &Terminal) -> Result<u8, Failure> {
-    Err(Failure::new(1, "vplan::internal", "not built yet"))
+/// Commands, plans or failures that cannot be read.
+pub fn run(global: &Global, args: &Recover, terminal: &Terminal) -> Result<u8, Failure> {
+    format(global, &[Format::Json])?;
+    let (plan, failures) = match (&args.plan, &args.failure) {
+        (Some(plan), Some(failure)) => from_files(plan, failure)?,
+        _ => from_list(global, args)?,
+    };
+    let site = locate(global)?;
+    let step = |f: &recover::Failure| plan.steps.iter().position(|s| s.id == f.step);
+    let questions = failures.iter().filter_map(step).flat_map(|i| recover::questions(&plan, i)).collect();
+    let facts = answer(&site, &plan, &questions);
+    let recovery = recover::recover(&plan, &failures, &facts);
+    let next = match &recovery {
+        Recovery::Rewritten { plan, .. } if args.plan.is_some() => Some(plan.clone()),
+        _ => None,
+    };
+    let answer = bare::answer(recovery, &failures);
+    let refused = matches!(answer, bare::Answer::Refused { .. });
+    match (next, serde_json::to_value(&answer)) {
+        // A caller with a plan gets the plan, whole and sealed.
+        (Some(next), Ok(serde_json::Value::Object(mut fields))) => {
+            fields.insert("plan".to_owned(), serde_json::to_value(next).unwrap_or_default());
+            terminal.print(&(to_canonical(&fields) + "\n"));
+        }
+        _ => terminal.print_json(&answer),
+    }
+    Ok(if refused { Exit::Incomplete } else { Exit::Success }.code())
+}
+
+/// A bare list of commands, and which of them failed.
+fn from_list(global: &Global, args: &Recover) -> Result<(Plan, Vec<recover::Failure>), Failure> {
+    let usage = |message: String| Failure::usage("vplan::usage::recover", message);
+    if args.command.is_empty() {
+        return Err(usage("nothing to recover".to_owned())
+            .help("`--command TEXT…` and `--failed N`, or `--plan` and `--failure`"));
+    }
+    if args.failed.is_empty() {
+        return Err(usage("which command failed?".to_owned()).help("`--failed N`, from 1"));
+    }
+    let commands = args.command.iter().map(|text| command(text)).collect::<Result<Vec<_>, _>>()?;
+    let plan = bare_plan(&commands);
+    let code = args.code.as_deref().map(code).transpose()?;
+    let evidence = evidence(&args.evidence)?;
+    let mut failures = Vec::new();
+    for number in &args.failed {
+        let number = usize::try_from(*number).unwrap_or(usize::MAX);
+        if number > commands.len() {
+            return Err(usage(format!("there is no command {number}, only {}", commands.len())));
+        }
+        failures.push(match code {
+            Some(code) => bare::given(number, code),
+            None => {
+                let site = locate(global)?;
+                let facts = answer(&site, &plan, &recover::questions(&plan, number - 1));
+                recover::classify(&plan, number - 1, &evidence, &facts)
+            }
+        });
+    }
+    Ok((plan, failures))
+}
+
+fn code(name: &str) -> Result<FailureCode, Failure> {
+    FailureCode::ALL.into_iter().find(|c| c.name() == name).ok_or_else(|| {
+        let names = FailureCode::ALL.map(|c| format!("`{}`", c.name())).join(", ");
+        Failure::usage("vplan::usage::code", format!("`{}` is no failure code", visible(name.as_bytes()))).help(names)
+    })
+}
+
+/// A failure as a caller writes it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Named {
+    step: String,
+    code: FailureCode,
+    #[serde(default)]
+    evidence: String,
+    #[serde(default)]
+    rule: String,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum OneOrMany {
+    One(Named),
+    Many(Vec<Named>),
+}
+
+fn from_files(plan_path: &Path, failure_path: &Path) -> Result<(Plan, Vec<recover::Failure>), Failure> {
+    use std::os::unix::ffi::OsStrExt as _;
+    let wrong = |path: &Path, why: String| {
+        Failure::usage("vplan::usage::recover", format!("`{}`: {why}", visible(path.as_os_str().as_bytes())))
+    };
+    let text = String::from_utf8(read(plan_path)?).map_err(|_| wrong(plan_path, "is not UTF-8".to_owned()))?;
+    let plan = from_json(&text).map_err(|e| wrong(plan_path, e.message))?;
+    let named: OneOrMany = serde_json::from_slice(&read(failure_path)?).map_err(|_| {
+        wrong(failure_path, "is no failure".to_owned()).help(r#"{"step":"NAME","code":"…"}, or a list of them"#)
+    })?;
+    let named = match named {
+        OneOrMany::One(one) => vec![one],
+        OneOrMany::Many(many) => many,
+    };
+    if let Some(unknown) = named.iter().find(|n| plan.steps.iter().all(|s| s.id != n.step)) {
+        return Err(wrong(failure_path, format!("the plan has no step `{}`", visible(unknown.step.as_bytes()))));
+    }
+    let failures = named
+        .into_iter()
+        .map(|n| recover::Failure { step: n.step, code: n.code, rule: n.rule, evidence: n.evidence })
+        .collect();
+    Ok((plan, failures))
 }

@@ -1,12 +1,169 @@
-//! `vplan run`
-use crate::cli::args::{Global, Run};
-use crate::cli::error::Failure;
-use crate::cli::terminal::Terminal;
+//! `vplan run`: verify this change. Plan, execute, repair the plan where the plan was wrong, report.
 
-/// Not built yet.
+use super::format;
+use crate::base::command::is_env_name;
+use crate::base::path::RepoPath;
+use crate::base::word::visible;
+use crate::check::evidence::Evidence;
+use crate::check::file;
+use crate::cli::args::{Containment, Format, Global, Require as Asked, Run};
+use crate::cli::error::Failure;
+use crate::cli::progress::Progress;
+use crate::cli::render;
+use crate::cli::render::style::{Tone, paint};
+use crate::cli::session::Session;
+use crate::cli::terminal::Terminal;
+use crate::effect::drive::Watch;
+use crate::effect::environment::{Environment, Grants};
+use crate::effect::files::beneath::Beneath;
+use crate::effect::files::{asserted, fingerprint};
+use crate::effect::process::program::Root;
+use crate::effect::records::{RecordError, RunRecord};
+use crate::effect::terminal::same_stream;
+use crate::effect::verify::{self, Seen, Verified, verify};
+use crate::plan::{Step, scope::OUTSIDE};
+use crate::run::report::{Circumstances, DEFAULT_RETRIES};
+use crate::run::verdict::{Exit, Require};
+use std::io::Write;
+use std::path::Path;
+use std::time::Duration;
+
+/// How often a live view is told what runs.
+const TICK: Duration = Duration::from_millis(200);
+
+/// Runs the plan for this change and prints the report.
 ///
 /// # Errors
-/// Always.
-pub fn run(_: &Global, _: &Run, _: &Terminal) -> Result<u8, Failure> {
-    Err(Failure::new(1, "vplan::internal", "not built yet"))
+/// Whatever keeps the plan from being made or begun. A failed check is no error: its exit code is the answer.
+pub fn run(global: &Global, args: &Run, terminal: &Terminal) -> Result<u8, Failure> {
+    let format = format(global, &[Format::Text, Format::Json])?;
+    let grants = grants(args)?;
+    if args.events.as_deref() == Some(Path::new("-")) && format == Format::Json {
+        let message = "standard output holds one JSON document or the events, not both";
+        return Err(Failure::usage("vplan::usage::events", message).help("write the events to a file"));
+    }
+    let session = Session::open(global, &args.request)?;
+    let (plan, _) = session.plan(&args.request)?;
+    let containment = containment(args)?;
+    let violations = plan.notes.iter().filter(|n| n.kind == OUTSIDE).map(|n| n.message.clone()).collect();
+
+    let root = Root::open(&session.site.root).map_err(|e| broken(&e))?;
+    let beneath = Beneath::open(&session.site.root).map_err(|e| broken(&e))?;
+    let environment = Environment::of_this_process(&root, grants);
+    let record = record(&session, args, &root)?;
+    let place = record.path().display().to_string();
+    let mut progress = Progress::new(args.progress, terminal, &plan);
+    let evaluate = |step: &Step| evaluate(&beneath, step);
+    let watch = |step: &Step| watch(&session, step);
+    let answer = |questions: &_| session.answer(questions);
+    let run = verify::Run {
+        root: &root,
+        environment: &environment,
+        record,
+        events: events(args)?,
+        max_output: args.max_output,
+        answer: &answer,
+        evaluate: &evaluate,
+        watch: &watch,
+        tick: matches!(progress, Progress::Live(_)).then_some(TICK),
+        circumstances: Circumstances {
+            attempt: args.attempt,
+            containment: Some(containment.to_owned()),
+            require: Require { full: args.require == Some(Asked::Full), some: args.require == Some(Asked::Some) },
+            retries: DEFAULT_RETRIES,
+            violations,
+            ..Circumstances::default()
+        },
+    };
+    let verified = verify(plan, run, &mut |seen| match seen {
+        Seen::Started { step, id, attempt } => progress.started(step, id, attempt),
+        Seen::Ended { step, record } => progress.ended(step, record, terminal),
+        Seen::Running(running) => running.iter().for_each(|r| progress.tail(r.step, &r.live.tail())),
+        Seen::Rewritten { rule, steps } => progress.rewritten(rule, steps, terminal),
+    });
+    let seen = progress.shows_steps() && same_stream();
+    progress.close();
+    let verified = verified.map_err(|e| Failure::new(Exit::Internal.code(), "vplan::run", e.to_string()))?;
+    show(&verified, &session, &place, format, seen, terminal);
+    Ok(verified.report.exit_code)
+}
+
+fn show(verified: &Verified, session: &Session, place: &str, format: Format, seen: bool, terminal: &Terminal) {
+    for withheld in &verified.withheld {
+        let sign = paint(terminal.color_stderr, Tone::Warn, "!");
+        terminal.note(&format!("  {sign} `{}` was withheld: {}\n", visible(withheld.name.as_bytes()), withheld.reason));
+    }
+    if format == Format::Json {
+        terminal.print_json(&verified.report);
+        return;
+    }
+    let shown = Path::new(place).strip_prefix(&session.site.root).map_or(place.to_owned(), |p| p.display().to_string());
+    let look = render::report::Look { color: terminal.color, steps: !seen, quiet: terminal.quiet };
+    let mut text = render::report::report(&verified.report, &verified.plan, Some(&shown), look);
+    for refusal in &verified.refusals {
+        let what = format!("{} was not applied: {}", refusal.recovery_rule, refusal.reason);
+        text.push_str(&format!("  {} {}\n", paint(terminal.color, Tone::Faint, "↻"), visible(what.as_bytes())));
+    }
+    terminal.print(&text);
+}
+
+fn grants(args: &Run) -> Result<Grants, Failure> {
+    if let Some(name) = args.grant_env.iter().find(|n| !is_env_name(n)) {
+        let message = format!("`{}` is no name of a variable", visible(name.as_bytes()));
+        return Err(Failure::usage("vplan::usage::grant_env", message).help("`--grant-env NAME`, without a value"));
+    }
+    Ok(Grants { names: args.grant_env.iter().cloned().collect(), inherit: args.inherit_env })
+}
+
+/// The level that this system reaches, if it is enough.
+fn containment(args: &Run) -> Result<&'static str, Failure> {
+    let reached = if cfg!(target_os = "linux") { "subtree" } else { "group" };
+    if args.require_containment == Some(Containment::Subtree) && reached != "subtree" {
+        let message = format!("this system can only end a step's {reached}, not its subtree");
+        return Err(Failure::new(Exit::Setup.code(), "vplan::run::containment", message));
+    }
+    Ok(reached)
+}
+
+fn record(session: &Session, args: &Run, root: &Root) -> Result<RunRecord, Failure> {
+    let tracked = session.git().and_then(|git| git.tracked_record());
+    RunRecord::create(root, args.records.as_deref(), tracked.as_ref())
+        .map_err(|e: RecordError| Failure::new(Exit::Setup.code(), "vplan::run::record", e.to_string()).help(e.help()))
+}
+
+fn events(args: &Run) -> Result<Option<Box<dyn Write>>, Failure> {
+    let Some(path) = &args.events else { return Ok(None) };
+    if path == Path::new("-") {
+        return Ok(Some(Box::new(std::io::stdout())));
+    }
+    let file = crate::effect::files::create(path)
+        .map_err(|e| Failure::usage("vplan::usage::events", format!("`{}` cannot be written: {e}", path.display())))?;
+    Ok(Some(Box::new(file)))
+}
+
+/// Looks at the path of a `file` check.
+fn evaluate(beneath: &Beneath, step: &Step) -> Evidence {
+    let path = step.path.clone().unwrap_or_else(RepoPath::root);
+    let facts = asserted::gather(beneath, &path, file::needs_content(&step.assertions));
+    Evidence { assertion: file::judge(&step.assertions, &facts).err(), ..Evidence::default() }
+}
+
+/// Remembers the files that `unchanged` selects. What cannot be compared counts as changed.
+fn watch(session: &Session, step: &Step) -> Watch {
+    let root = session.site.root.clone();
+    let git = session.git().cloned();
+    let Some(what) = step.unchanged.clone() else { return Box::new(|| None) };
+    let prints = move || {
+        let beneath = Beneath::open(&root)?;
+        fingerprint::fingerprint(&beneath, &root, git.as_ref(), &what)
+    };
+    let before = prints();
+    Box::new(move || match (before, prints()) {
+        (Ok(before), Ok(after)) => fingerprint::first_difference(&before, &after),
+        _ => Some(RepoPath::root()),
+    })
+}
+
+fn broken(error: &std::io::Error) -> Failure {
+    Failure::new(Exit::Setup.code(), "vplan::run::root", format!("the repository cannot be opened: {error}"))
 }

@@ -1,6 +1,7 @@
 //! Which colour says what? One table for everything vplan prints.
 
 use crate::check::outcome::Status;
+use crate::plan::explain::{Mark, Style};
 
 /// A use of colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +35,24 @@ pub fn paint(color: bool, tone: Tone, text: &str) -> String {
         Tone::Command => "36",
     };
     format!("\x1b[{code}m{text}\x1b[0m")
+}
+
+/// The style of explanations: in colour, or not.
+#[derive(Clone, Copy, Debug)]
+pub struct Colors(pub bool);
+
+impl Style for Colors {
+    fn paint(&self, mark: Mark, text: &str) -> String {
+        let tone = match mark {
+            Mark::Title | Mark::Id => Tone::Strong,
+            Mark::Command => Tone::Command,
+            Mark::Dim => Tone::Faint,
+            Mark::Good => Tone::Good,
+            Mark::Bad => Tone::Bad,
+            Mark::Warn => Tone::Warn,
+        };
+        paint(self.0, tone, text)
+    }
 }
 
 /// The mark of a status and its tone.

@@ -1,5 +1,6 @@
 //! How is a file read without being led astray? Regular files only, bounded, never waiting for a writer.
 
+pub mod asserted;
 pub mod beneath;
 pub mod fingerprint;
 
@@ -26,6 +27,32 @@ pub fn open_plain(path: &Path) -> io::Result<File> {
     } else {
         Err(io::Error::new(io::ErrorKind::InvalidInput, "no regular file"))
     }
+}
+
+/// Writes a file as a whole: whoever reads it sees all of it or none. Makes the directories above it.
+///
+/// # Errors
+/// What the system reports.
+pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+    use std::io::Write as _;
+    use std::os::unix::fs::PermissionsExt as _;
+    let directory = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
+    std::fs::create_dir_all(directory)?;
+    let mut file = tempfile::NamedTempFile::new_in(directory)?;
+    file.write_all(content)?;
+    // A temporary file is private; what is to be checked in is not.
+    file.as_file().set_permissions(std::fs::Permissions::from_mode(0o644))?;
+    file.as_file().sync_all()?;
+    file.persist(path).map_err(|e| e.error)?;
+    Ok(())
+}
+
+/// Begins a file anew, for what the caller asked to be written.
+///
+/// # Errors
+/// What the system reports.
+pub fn create(path: &Path) -> io::Result<File> {
+    File::create(path)
 }
 
 /// Reads a regular file that is no symlink, at most `cap` bytes.

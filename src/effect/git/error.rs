@@ -69,6 +69,14 @@ pub enum GitError {
     /// Git's answer is not of the form that its documentation describes.
     #[error("`git {0}` gave an answer that cannot be read")]
     Unreadable(String),
+    /// A file in a commit is larger than what was asked for.
+    #[error("`{path}` is larger than {}", crate::base::unit::show_size(*.cap))]
+    TooLarge {
+        /// The file.
+        path: String,
+        /// The limit, in bytes.
+        cap: u64,
+    },
     /// A file of the work tree could not be read.
     #[error("`{path}` cannot be read: {message}")]
     File {
@@ -77,6 +85,9 @@ pub enum GitError {
         /// The system's message.
         message: String,
     },
+    /// vplan's records must not be part of what they record.
+    #[error("`{0}` is tracked by git, but `.vplan/` is for vplan's own records")]
+    TrackedRecord(String),
     /// The index kept changing under the reader.
     #[error("git's index is being changed by another process")]
     Unsteady,
@@ -103,7 +114,9 @@ impl GitError {
             GitError::Spawn(_) => "vplan::git::spawn",
             GitError::Failed { .. } => "vplan::git::failed",
             GitError::Unreadable(_) => "vplan::git::unreadable",
+            GitError::TooLarge { .. } => "vplan::git::too_large",
             GitError::File { .. } => "vplan::git::file",
+            GitError::TrackedRecord(_) => "vplan::git::tracked_record",
             GitError::Unsteady => "vplan::git::unsteady",
         }
     }
@@ -133,6 +146,7 @@ impl GitError {
             GitError::NoMergeBase { shallow: false, .. } => {
                 "their histories are unrelated: name a revision that `HEAD` descends from".to_owned()
             }
+            GitError::TrackedRecord(_) => "git rm -r --cached .vplan".to_owned(),
             GitError::Unsteady => "wait until the other git command has ended".to_owned(),
             _ => return None,
         })

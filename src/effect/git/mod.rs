@@ -295,6 +295,16 @@ impl Git {
         Ok(paths.iter().map(holds).collect())
     }
 
+    /// The first tracked file below the folder of run records, which has none. Git is only asked when the folder is there; when
+    /// it cannot say, nothing is known against the folder.
+    #[must_use]
+    pub fn tracked_record(&self) -> Option<RepoPath> {
+        const FOLDER: &str = ".vplan";
+        self.root().join(FOLDER).symlink_metadata().ok()?;
+        let found = self.ask(&["ls-files", "-z", "--cached", "--", FOLDER]).ok()?;
+        split_nul(&found).iter().find_map(|path| RepoPath::from_exact(path))
+    }
+
     /// The content of a regular file in a commit; `None` when there is no such file.
     ///
     /// # Errors
@@ -318,8 +328,7 @@ impl Git {
         }
         let size: u64 = std::str::from_utf8(size).ok().and_then(|s| s.parse().ok()).ok_or_else(unreadable)?;
         if size > cap {
-            let message = format!("it is larger than {}", crate::base::unit::show_size(cap));
-            return Err(GitError::File { path: path.to_string(), message });
+            return Err(GitError::TooLarge { path: path.to_string(), cap });
         }
         let id = Oid::parse(id).ok_or_else(unreadable)?;
         self.ask(&["cat-file", "blob", &id.to_string()]).map(Some)
@@ -355,6 +364,11 @@ fn safe_path(path: &OsStr, root: &Path) -> OsString {
     let inside = |dir: &Path| dir.canonicalize().is_ok_and(|real| real.starts_with(root));
     let kept = std::env::split_paths(path).filter(|dir| dir.is_absolute() && !inside(dir));
     std::env::join_paths(kept).unwrap_or_default()
+}
+
+/// Whether a path is one of vplan's own records (engine.md section 9).
+pub(super) fn is_record(path: &[u8]) -> bool {
+    path.strip_prefix(b".vplan").is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
 }
 
 fn split_nul(bytes: &[u8]) -> Vec<Vec<u8>> {

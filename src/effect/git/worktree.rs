@@ -7,9 +7,10 @@
 use super::error::GitError;
 use super::index::{self, Entry, Index, Stat};
 use super::object::{Oid, blob_id};
-use super::{Git, RawChange, split_nul};
+use super::{Git, RawChange, is_record, split_nul};
 use crate::base::change::{ChangedFile, Status};
 use crate::base::path::RepoPath;
+use crate::base::word::visible;
 use crate::effect::files;
 use std::collections::BTreeMap;
 use std::fs::Metadata;
@@ -35,7 +36,7 @@ pub(super) fn changes(git: &Git, tree: &Oid, depth: usize) -> Result<Vec<Changed
         let (observed, staged, untracked) = std::thread::scope(|scope| {
             let staged = scope.spawn(|| git.staged_against(tree));
             let untracked = scope.spawn(|| git.untracked());
-            let observed = observe_all(git, tree.length(), &before);
+            let observed = observe_all(git, tree.length(), &before, depth == 0);
             (observed, join(staged), join(untracked))
         });
         let (staged, untracked, observed) = (staged?, untracked?, observed?);
@@ -85,8 +86,11 @@ enum Seen {
     Special,
 }
 
-fn observe_all(git: &Git, length: usize, stamp: &Stamp) -> Result<Vec<Observed>, GitError> {
+fn observe_all(git: &Git, length: usize, stamp: &Stamp, top: bool) -> Result<Vec<Observed>, GitError> {
     let entries = read_entries(git, length)?;
+    if let Some(record) = entries.iter().find(|e| top && is_record(&e.path)) {
+        return Err(GitError::TrackedRecord(visible(&record.path)));
+    }
     let written = stamp.map_or((0, 0), |(_, _, sec, nsec, _, _)| (sec, nsec));
     let root = git.root();
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(8);

@@ -137,7 +137,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(512))]
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(512) })]
         #[test]
         fn where_pieces_end_makes_no_difference(
             secrets in prop::collection::vec("[ab]{8,12}", 1..4),

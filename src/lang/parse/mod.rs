@@ -1,1 +1,567 @@
 //! Which tree does a text describe?
+//!
+//! Line by line, with an explicit stack of open blocks: no input can overflow the stack, and an error costs its line. The
+//! statement table says what may stand where; behind an error reading goes on at the next line, or behind the matching `}`.
+
+mod argument;
+mod command;
+mod line;
+mod resolve;
+mod rest;
+mod screen;
+mod token;
+
+use super::ast::{Ast, Body, Node, Trivia};
+use super::error;
+use super::statement::{Context, Keyword, STATEMENTS, Statement};
+use crate::base::diagnostic::{Diagnostic, Diagnostics};
+use crate::base::source::Source;
+use crate::base::span::{Place, SourceId, Span};
+use line::Line;
+
+/// How much a file may hold (language.md section 2). A contract cannot raise its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Caps {
+    /// Bytes of the file.
+    pub file_bytes: usize,
+    /// Bytes of a line.
+    pub line_bytes: usize,
+    /// Bytes of a name.
+    pub name_bytes: usize,
+    /// Blocks inside blocks.
+    pub depth: usize,
+}
+
+impl Default for Caps {
+    fn default() -> Self {
+        Self { file_bytes: 1 << 20, line_bytes: 64 << 10, name_bytes: 128, depth: 64 }
+    }
+}
+
+/// The versions of the language that are known.
+pub const VERSIONS: [&str; 1] = ["1"];
+
+/// Reads a file. The tree is as complete as the text allows; it is the whole of the text when there are no errors.
+#[must_use]
+pub fn parse<'a>(source: &'a Source, id: SourceId, caps: &Caps) -> (Ast<'a>, Diagnostics) {
+    let text = source.text();
+    let mut parser = Parser {
+        text,
+        id,
+        caps: *caps,
+        out: Vec::new(),
+        frames: Vec::new(),
+        nodes: Vec::new(),
+        trivia: Vec::new(),
+        comments: Vec::new(),
+        buried: 0,
+        guesses: 0,
+        stopped: false,
+    };
+    if text.len() > caps.file_bytes {
+        let message = format!("the file has {} bytes, more than the {} allowed", text.len(), caps.file_bytes);
+        let place = parser.place(Span::new(0, 0));
+        parser.report(
+            Diagnostic::error(error::FILE_TOO_LARGE, message)
+                .label(place, "it was not read")
+                .help("an operator can raise the limit with `--max-file`"),
+        );
+    } else {
+        parser.file();
+    }
+    let mut diagnostics = Diagnostics::default();
+    parser.out.into_iter().for_each(|d| diagnostics.push(d));
+    (Ast { source: id, nodes: parser.nodes, end: parser.trivia }, diagnostics)
+}
+
+struct Parser<'a> {
+    text: &'a str,
+    id: SourceId,
+    caps: Caps,
+    out: Vec<Diagnostic>,
+    /// The open blocks, outermost first.
+    frames: Vec<Frame<'a>>,
+    /// The statements of the top level.
+    nodes: Vec<Node<'a>>,
+    /// What has been met since the last statement.
+    trivia: Vec<Trivia>,
+    comments: Vec<Span>,
+    /// Open blocks beyond the cap on nesting; they are only counted.
+    buried: usize,
+    /// How many suggestions have been looked for.
+    guesses: u32,
+    stopped: bool,
+}
+
+/// A block that is open.
+struct Frame<'a> {
+    node: Node<'a>,
+    context: Context,
+    open: Span,
+    indent: usize,
+    nodes: Vec<Node<'a>>,
+    /// Whether it may have been opened by mistake, so that its `}` need not be there.
+    doubtful: bool,
+    broken: bool,
+}
+
+impl<'a> Parser<'a> {
+    fn report(&mut self, diagnostic: Diagnostic) {
+        self.out.push(diagnostic);
+    }
+
+    fn place(&self, span: Span) -> Place {
+        Place::new(self.id, span)
+    }
+
+    fn slice(&self, span: Span) -> &'a str {
+        self.text.get(span.start..span.end).unwrap_or_default()
+    }
+
+    fn context(&self) -> Context {
+        self.frames.last().map_or(Context::Top, |f| f.context)
+    }
+
+    fn file(&mut self) {
+        // Lines that must not be read, in order: too long, or with a lone CR.
+        let mut bad = self.bad_lines().into_iter().peekable();
+        let mut at = 0;
+        while at < self.text.len() && !self.stopped {
+            let line = line::read(self.text, at);
+            at = line.next;
+            let mut skip = false;
+            while let Some(span) = bad.next_if(|s| s.start < line.next) {
+                skip |= span.end > line.content.start;
+            }
+            if let Some(comment) = line.comment {
+                self.comments.push(comment);
+            }
+            if skip {
+                if let Some(frame) = self.frames.last_mut() {
+                    frame.broken = true;
+                }
+                continue;
+            }
+            if line.content.is_empty() || self.slice(line.content).trim().is_empty() && line.loose_backslash.is_none() {
+                match line.comment {
+                    Some(comment) => self.trivia.push(Trivia::Comment(comment)),
+                    None if self.trivia.last() != Some(&Trivia::Blank) => self.trivia.push(Trivia::Blank),
+                    None => {}
+                }
+                continue;
+            }
+            self.line(&line);
+        }
+        while let Some(frame) = self.frames.last() {
+            if !frame.doubtful {
+                self.unclosed(frame.open);
+            }
+            self.pop(Span::new(self.text.len(), self.text.len()), None);
+        }
+        self.header();
+        self.bidi_controls();
+    }
+
+    fn line(&mut self, line: &Line) {
+        if let Some(span) = line.loose_backslash {
+            let place = self.place(span);
+            self.report(
+                Diagnostic::error(error::BAD_CONTINUATION, "a backslash at the end of a line with nothing to join")
+                    .label(place, if span.len() > 1 { "blanks behind the backslash" } else { "the file ends here" })
+                    .help("a backslash joins the next line only when it is the line's very last character"),
+            );
+            if let Some(frame) = self.frames.last_mut() {
+                frame.broken = true;
+            }
+            if line.opens {
+                self.push_unknown(line);
+            }
+            return;
+        }
+        let text = self.slice(line.content);
+        if self.buried > 0 {
+            if text.starts_with('}') {
+                self.buried -= 1;
+            } else if line.opens {
+                self.buried += 1;
+            }
+            return;
+        }
+        if text.starts_with('}') {
+            return self.close(text, line);
+        }
+        let start = line.content.start;
+        let Ok((rest, word)) = token::word(text) else {
+            if self.context() != Context::Unknown {
+                let place = self.place(Span::new(start, start + text.trim_end().len()));
+                self.report(
+                    Diagnostic::error(error::UNKNOWN_STATEMENT, "a line begins with no statement")
+                        .label(place, "a word is expected at its beginning"),
+                );
+                self.break_frame();
+            }
+            return if line.opens {
+                self.push_unknown(line)
+            };
+        };
+        let keyword = Span::new(start, start + word.len());
+        match self.resolve(word, rest, keyword, line) {
+            Some((statement, misplaced)) => self.statement(statement, keyword, rest, line, misplaced),
+            None if line.opens => self.push_unknown(line),
+            None => {}
+        }
+    }
+
+    fn break_frame(&mut self) {
+        if let Some(frame) = self.frames.last_mut() {
+            frame.broken = true;
+        }
+    }
+
+    fn statement(&mut self, statement: &'static Statement, keyword: Span, rest: &'a str, line: &Line, misplaced: bool) {
+        let reported = self.out.len();
+        let parts = self.arguments(statement, keyword, rest, keyword.end);
+        if misplaced {
+            // That it stands in the wrong place has been said.
+            self.out.truncate(reported);
+        }
+        let last = parts.args.last().map_or(keyword, |a| a.span);
+        let node = Node {
+            before: std::mem::take(&mut self.trivia),
+            statement,
+            keyword,
+            args: parts.args,
+            body: None,
+            comment: line.comment,
+            span: keyword.to(last),
+            broken: parts.broken || misplaced,
+        };
+        if !misplaced {
+            self.remarks(&node);
+        }
+        match parts.open {
+            Some(open) => {
+                let context = statement.body.unwrap_or(match statement.keyword {
+                    Keyword::RunAnonymous | Keyword::Run => Context::Check,
+                    _ => Context::Unknown,
+                });
+                self.push(node, context, open, line.indent, parts.doubtful || misplaced && statement.body.is_none());
+            }
+            None => self.add(node),
+        }
+    }
+
+    fn add(&mut self, node: Node<'a>) {
+        match self.frames.last_mut() {
+            Some(frame) => frame.nodes.push(node),
+            None => self.nodes.push(node),
+        }
+    }
+
+    fn push(&mut self, node: Node<'a>, context: Context, open: Span, indent: usize, doubtful: bool) {
+        if self.frames.len() >= self.caps.depth {
+            let message = format!("blocks are nested deeper than {}", self.caps.depth);
+            let place = self.place(open);
+            self.report(Diagnostic::error(error::NESTED_TOO_DEEP, message).label(place, "this one was not read"));
+            self.buried = 1;
+            return;
+        }
+        self.frames.push(Frame { node, context, open, indent, nodes: Vec::new(), doubtful, broken: false });
+    }
+
+    /// Opens a block of which nothing is known, so that its `}` is found.
+    fn push_unknown(&mut self, line: &Line) {
+        if self.frames.len() >= self.caps.depth {
+            self.buried = 1;
+            return;
+        }
+        let trimmed = self.slice(line.content).trim_end().len();
+        let end = line.content.start + trimmed;
+        let open = Span::new(end.saturating_sub(1), end);
+        let Some(any) = STATEMENTS.iter().find(|s| s.keyword == Keyword::Expect) else { return };
+        let node = Node {
+            before: std::mem::take(&mut self.trivia),
+            statement: any,
+            keyword: line.content,
+            args: Vec::new(),
+            body: None,
+            comment: line.comment,
+            span: line.content,
+            broken: true,
+        };
+        self.push(node, Context::Unknown, open, line.indent, true);
+    }
+
+    /// `}`
+    fn close(&mut self, text: &str, line: &Line) {
+        let start = line.content.start;
+        let brace = Span::new(start, start + 1);
+        let rest = text.get(1..).unwrap_or_default();
+        if !rest.trim().is_empty() && self.context() != Context::Unknown {
+            let place = self.place(Span::new(start + 1, start + text.trim_end().len()));
+            self.report(
+                Diagnostic::error(error::BLOCK_ON_ONE_LINE, "a `}` stands on a line of its own")
+                    .label(place, "this belongs to the next line"),
+            );
+        }
+        if self.frames.is_empty() {
+            let place = self.place(brace);
+            self.report(
+                Diagnostic::error(error::UNEXPECTED_CLOSE, "a `}` without a block")
+                    .label(place, "no block is open here")
+                    .help("leave it out, or look for the `{` that is missing above"),
+            );
+        } else {
+            self.pop(brace, line.comment);
+        }
+        if line.opens {
+            self.push_unknown(line);
+        }
+    }
+
+    fn pop(&mut self, close: Span, comment: Option<Span>) {
+        let Some(frame) = self.frames.pop() else { return };
+        let body = Body {
+            context: frame.context,
+            open: frame.open,
+            nodes: frame.nodes,
+            end: std::mem::take(&mut self.trivia),
+            close,
+            comment,
+            broken: frame.broken,
+        };
+        self.add(Node { body: Some(Box::new(body)), ..frame.node });
+    }
+
+    fn unclosed(&mut self, open: Span) {
+        let place = self.place(open);
+        self.report(
+            Diagnostic::error(error::UNCLOSED_BLOCK, "a block is not closed")
+                .label(place, "opened here")
+                .help("close it with `}` on a line of its own"),
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::diagnostic::Severity;
+
+    /// The codes of all messages about a text, without their prefix, each with the text it points at.
+    fn faults(text: &str, caps: &Caps) -> Vec<(String, String)> {
+        let source = Source::new("verify.vplan", text);
+        let (_, diagnostics) = parse(&source, SourceId(0), caps);
+        let show = |d: &Diagnostic| {
+            let code = d.code.0.strip_prefix("vplan::lang::").unwrap().to_owned();
+            (code, source.slice(d.labels[0].place.span).to_owned())
+        };
+        diagnostics.sorted().iter().map(show).collect()
+    }
+
+    fn check(cases: &[(&str, &[(&str, &str)])], head: &str, foot: &str) {
+        for (text, want) in cases {
+            let want: Vec<(String, String)> = want.iter().map(|(c, t)| ((*c).to_owned(), (*t).to_owned())).collect();
+            assert_eq!(faults(&format!("{head}{text}{foot}"), &Caps::default()), want, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn headers() {
+        check(
+            &[
+                ("vplan 1\n", &[]),
+                ("# a comment\n\n  vplan 1", &[]),
+                ("\u{feff}vplan 1\r\n", &[]),
+                ("", &[("missing_header", "")]),
+                ("check a: b\n", &[("missing_header", "check")]),
+                ("vplan\n", &[("missing_argument", "vplan")]),
+                ("vplan 1 2\n", &[("unexpected_argument", "2")]),
+                ("vplan one\nfoo\n", &[("unknown_version", "one"), ("unknown_statement", "foo")]),
+                ("vplan 2\nfoo\n", &[("unknown_version", "2")]),
+                ("vplan \"1\"\n", &[("unexpected_argument", "\"1\"")]),
+                ("contract \"a\"\nvplan 1\n", &[("misplaced_header", "vplan")]),
+                ("vplan 1\nvplan 1\n", &[("misplaced_header", "vplan")]),
+            ],
+            "",
+            "",
+        );
+    }
+
+    #[test]
+    fn lines_and_characters() {
+        check(
+            &[
+                ("check a: b \\\n c\n", &[]),
+                ("check a: b \\ \n", &[("bad_continuation", "\\ ")]),
+                ("check a: b \\", &[("bad_continuation", "\\")]),
+                ("check a: b\rcheck c: d\n", &[("lone_carriage_return", "\r")]),
+                ("# a\rb\n", &[("lone_carriage_return", "\r")]),
+                ("contract \"a\u{202e}b\"\n", &[("bidi_control", "\u{202e}")]),
+                ("check a: shell\u{200f}\n", &[("bidi_control", "\u{200f}")]),
+                ("check a: b # \u{202e}\u{202c}\n", &[("bidi_control_in_comment", "\u{202e}")]),
+                ("\"a\"\n", &[("unknown_statement", "\"a\"")]),
+                ("= b\n", &[("unknown_statement", "= b")]),
+                ("contract \"a\n", &[("unclosed_string", "\"a")]),
+                ("contract 'a\n", &[("unclosed_string", "'a")]),
+                ("contract \"a\\qb\"\n", &[("bad_escape", "\\q")]),
+                ("contract \"\\u{d800}\"\n", &[("bad_escape", "\\u")]),
+                ("contract \"a\"\"b\"\n", &[("missing_blank", "\"b\""), ("unexpected_argument", "\"b\"")]),
+                ("contract\"a\"\n", &[("missing_blank", "contract\"")]),
+            ],
+            "vplan 1\n",
+            "",
+        );
+    }
+
+    #[test]
+    fn statements() {
+        check(
+            &[
+                ("contract a\n", &[("unexpected_argument", "a")]),
+                ("contract\n", &[("missing_argument", "contract")]),
+                ("paths a \"b\"\n", &[("missing_argument", "\"b\"")]),
+                ("paths = \"b\"\n", &[("unexpected_argument", "=")]),
+                ("paths a =\n", &[("missing_argument", "paths")]),
+                ("paths a = b/*.c \"d\"\n", &[("unquoted_glob", "b/*.c")]),
+                ("paths a = !\"b\"\n", &[("unquoted_glob", "!\"b\"")]),
+                ("paths a = ! b\n", &[("unexpected_argument", "!")]),
+                ("paths a/b = \"c\"\n", &[("bad_name", "a/b")]),
+                ("paths a = \"b\", \"c\"\n", &[("unexpected_argument", ",")]),
+                ("check\n", &[("missing_argument", "check")]),
+                ("check a\n", &[("missing_argument", "check")]),
+                ("check a b\n", &[("unexpected_argument", "b")]),
+                ("check a:\n", &[("command_empty", "")]),
+                ("check a: run b\n", &[("verb_as_program", "run")]),
+                ("check a: 'run' b\n", &[]),
+                ("check a: test -f b\n", &[]),
+                ("check a:b\n", &[("check_colon", ":")]),
+                ("check a : b\n", &[("check_colon", ":")]),
+                ("check 1a: b\n", &[("bad_name", "1a")]),
+                ("check \"a\": b\n", &[("unexpected_argument", "\"a\"")]),
+                ("check a { run b }\n", &[("block_on_one_line", " run b }")]),
+                ("check a: {\n  run b\n  tags c\n}\ncheck c: d\n", &[("command_operator", "{")]),
+                ("check a {\n  run b\n} check c: d\n", &[("block_on_one_line", " check c: d")]),
+                ("check a {\n  run b {\n  }\n}\n", &[("command_operator", "{")]),
+                ("check a {\n  run b\n", &[("unclosed_block", "{")]),
+                ("check a {\n  run b\ncheck c: d\n", &[("unclosed_block", "{")]),
+                ("}\n", &[("unexpected_close", "}")]),
+                ("byRole tester\n", &[("missing_block", "byRole")]),
+                (
+                    "byrole tester {\n  chekc a: b\n}\n",
+                    &[("unknown_statement", "byrole"), ("unknown_statement", "chekc")],
+                ),
+                ("byRole \"tester\" {\n}\n", &[("unexpected_argument", "\"tester\"")]),
+                ("byRole {\n}\n", &[("missing_argument", "{")]),
+                (
+                    "xyzzy a {\n  foo {\n  }\n}\nplugh\n",
+                    &[("unknown_statement", "xyzzy"), ("unknown_statement", "plugh")],
+                ),
+                ("unit: pnpm test\n", &[("unknown_statement", "unit")]),
+                ("use a\n", &[("misplaced_statement", "use")]),
+                ("timeout 5s\n", &[("misplaced_statement", "timeout")]),
+                ("byRole a {\n  paths b = \"c\"\n}\n", &[("misplaced_statement", "paths")]),
+                ("check a {\n  run b\n  check c: d\n}\n", &[("misplaced_statement", "check")]),
+                ("tier 1 {\n  byRole a {\n    tier 2 {\n    }\n  }\n}\n", &[("nested_tier", "tier")]),
+                ("risk a 1 \"b\"\n", &[("missing_argument", "1")]),
+                ("risk a tier \"b\"\n", &[("unexpected_argument", "\"b\"")]),
+                ("sequence a\n", &[("missing_argument", "sequence")]),
+                ("sequence a b\n", &[("unexpected_argument", "b")]),
+                ("sequence a ->\n", &[("missing_argument", "sequence")]),
+                ("sequence -> a\n", &[("unexpected_argument", "->")]),
+                ("limits {\n  tags a\n}\n", &[("misplaced_statement", "tags")]),
+                ("limits 5 {\n}\n", &[("unexpected_argument", "5")]),
+                ("scope {\n  allow\n}\n", &[("missing_argument", "allow")]),
+                ("import \"a\" as b\n", &[("import_unsupported", "import")]),
+                ("expect \"a\" {\n  plan b\n  whatever {\n  }\n}\ncheck a: b\n", &[("expect_unsupported", "expect")]),
+                ("judge-with\n", &[("command_empty", "")]),
+            ],
+            "vplan 1\n",
+            "",
+        );
+    }
+
+    #[test]
+    fn settings_and_commands() {
+        check(
+            &[
+                ("setup now\n", &[("unexpected_argument", "now")]),
+                ("setup {\n}\n", &[("unexpected_block", "{")]),
+                ("timeot 5s\n", &[("unknown_statement", "timeot")]),
+                ("dir apps/web\n", &[("unexpected_argument", "apps/web")]),
+                ("env A\n", &[("unexpected_argument", "A")]),
+                ("env A=1 B=2\n", &[("unexpected_argument", "A=1 B=2")]),
+                ("env\n", &[("missing_argument", "env")]),
+                ("env A=$B\n", &[("command_expansion", "$B")]),
+                ("env A='$B' # c\n", &[]),
+                ("env A=x{changed}\n", &[("unexpected_argument", "A=x{changed}")]),
+                ("needs a/b c\n", &[]),
+                ("needs a//b\n", &[("bad_name", "a//b")]),
+                ("produces dist\n", &[("unquoted_glob", "dist")]),
+                ("report junit\n", &[("missing_argument", "report")]),
+                ("file \"x\"\n", &[("missing_block", "file")]),
+                ("file \"x\" {\n    exist\n  }\n", &[("unknown_statement", "exist")]),
+                ("shell\n", &[("command_empty", "shell")]),
+                ("shell a {changed}\n", &[("changed_in_shell", "a {changed}")]),
+                ("shell a | b # 'c {\n", &[]),
+                ("test -f x\n", &[("command_program", "-f")]),
+                ("run a && b && c\n", &[("command_operator", "&&")]),
+                ("run a | b > c\n", &[("command_operator", "|"), ("command_operator", ">")]),
+                ("run a \"$(b)\"\n", &[("command_expansion", "$(b)")]),
+                ("run cd x\n", &[("command_builtin", "cd")]),
+                ("run a 'b\n", &[("command_quote", "'")]),
+                ("run a $'\\q'\n", &[("command_quote", "\\q")]),
+                ("run A=1\n", &[("command_empty", "")]),
+                ("run a: b\n", &[("command_program", "a:")]),
+                ("run a x{changed}\n", &[("changed_in_word", "x{changed}")]),
+                ("run a *.c\n", &[("command_glob", "*.c")]),
+                ("run! a\n", &[("unknown_statement", "run!")]),
+            ],
+            "vplan 1\ncheck a {\n",
+            "}\n",
+        );
+    }
+
+    #[test]
+    fn caps() {
+        let nested = |n: usize| format!("vplan 1\n{}{}", "byRole a {\n".repeat(n), "}\n".repeat(n));
+        assert_eq!(faults(&nested(64), &Caps::default()), []);
+        assert_eq!(faults(&nested(65), &Caps::default()), [("nested_too_deep".to_owned(), "{".to_owned())]);
+        // No depth can overflow anything.
+        assert_eq!(faults(&nested(40_000), &Caps::default()).len(), 1);
+        let long = format!("vplan 1\ncheck {}: b\n", "n".repeat(129));
+        assert_eq!(faults(&long, &Caps::default())[0].0, "name_too_long");
+        let line = format!("vplan 1\ncheck a: {}\ncheck\n", "b".repeat(65_536));
+        let codes: Vec<String> = faults(&line, &Caps::default()).into_iter().map(|f| f.0).collect();
+        assert_eq!(codes, ["line_too_long", "missing_argument"]);
+        let file = format!("vplan 1\n{}", "#\n".repeat(1 << 19));
+        assert_eq!(faults(&file, &Caps::default()), [("file_too_large".to_owned(), String::new())]);
+        assert_eq!(faults(&file, &Caps { file_bytes: 1 << 21, ..Caps::default() }), []);
+    }
+
+    #[test]
+    fn every_error_of_a_file_and_each_only_once() {
+        let text = "vplan 1\ncheck a: b | c\nbyRole 7 {\n  check d: $e\n}\nfoo\ncheck f {\n  run g\n";
+        let codes: Vec<String> = faults(text, &Caps::default()).into_iter().map(|f| f.0).collect();
+        assert_eq!(codes, ["command_operator", "bad_name", "command_expansion", "unknown_statement", "unclosed_block"]);
+    }
+
+    #[test]
+    fn trivia_and_comments_are_kept() {
+        let text = "# a\n\n\nvplan 1 # b\n\ncheck c {\n  run d\n  # e\n} # f\n# g\n";
+        let source = Source::new("verify.vplan", text);
+        let (ast, diagnostics) = parse(&source, SourceId(0), &Caps::default());
+        assert!(diagnostics.iter().all(|d| d.severity == Severity::Warning));
+        let kept = |t: &Trivia| match t {
+            Trivia::Blank => "",
+            Trivia::Comment(span) => source.slice(*span),
+        };
+        let [header, check] = ast.nodes.as_slice() else { panic!("{ast:?}") };
+        assert_eq!(header.before.iter().map(kept).collect::<Vec<_>>(), ["# a", ""]);
+        assert_eq!(header.comment.map(|c| source.slice(c)), Some("# b"));
+        let body = check.body.as_ref().unwrap();
+        assert_eq!(body.end.iter().map(kept).collect::<Vec<_>>(), ["# e"]);
+        assert_eq!(body.comment.map(|c| source.slice(c)), Some("# f"));
+        assert_eq!(ast.end.iter().map(kept).collect::<Vec<_>>(), ["# g"]);
+    }
+}

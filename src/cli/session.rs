@@ -1,0 +1,346 @@
+//! What was asked, of which repository, under which contract? From a command line to a plan.
+
+use super::args::{Deny, Global, ListFormat, Mode, Request as Asked, Risk};
+use super::command::command;
+use super::error::Failure;
+use crate::base::command::Command;
+use crate::base::diagnostic::Severity;
+use crate::base::word::visible;
+use crate::effect::changes::{self, BaseRevision, ChangeSource, Gathered};
+use crate::effect::facts::{self, Ground};
+use crate::effect::files;
+use crate::effect::git::Git;
+use crate::effect::load::{self, LoadError, Loaded, Site, Wanted};
+use crate::effect::{git, infer, input};
+use crate::plan::compile::{Compiled, compile};
+use crate::plan::definition::changed_definitions;
+use crate::plan::facts::{Facts, Question};
+use crate::plan::request::{self, Boundary, Request, Selector, Skip};
+use crate::plan::{Plan, request::Mode as PlanMode};
+use crate::recover;
+use crate::run::verdict::Exit;
+use std::collections::BTreeSet;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+/// The largest list of changed files or commands that is read, in bytes.
+const MAX_LIST: u64 = 256 << 20;
+/// Compiling asks for facts, gets them, and asks for what they made it ask: a bounded number of times.
+const ROUNDS: usize = 8;
+
+/// Everything up to the plan.
+#[derive(Debug)]
+pub struct Session {
+    /// Where.
+    pub site: Site,
+    /// Which files changed, and how that is known.
+    pub gathered: Gathered,
+    /// The contract; none where there need be none.
+    pub loaded: Option<Loaded>,
+    /// What is asked.
+    pub request: Request,
+}
+
+impl Session {
+    /// Finds the repository, the changed files and the contract.
+    ///
+    /// # Errors
+    /// What does not fit, is missing or invalid, with its exit code.
+    pub fn open(global: &Global, asked: &Asked) -> Result<Self, Failure> {
+        let site = locate(global)?;
+        let gathered = gather(&site, asked)?;
+        let explicit = explicit(asked)?;
+        let loaded = contract(&site, global, asked, &gathered, !explicit.is_empty())?;
+        let mut request = Request {
+            role: asked.role.clone(),
+            changed: gathered.changes.clone(),
+            risk: match asked.risk {
+                Risk::Low => request::Risk::Low,
+                Risk::Medium => request::Risk::Medium,
+                Risk::High => request::Risk::High,
+            },
+            boundaries: boundaries(asked),
+            min_tier: asked.min_tier,
+            explicit,
+            inferred: Vec::new(),
+            mode: match asked.mode {
+                Mode::Off => PlanMode::Off,
+                Mode::Contract => PlanMode::Contract,
+                Mode::Fallback => PlanMode::Fallback,
+            },
+            only: asked.only.iter().map(|o| selector(o)).collect(),
+            skip: skips(asked)?,
+            jobs: asked.jobs,
+            budget_ms: asked.budget,
+            keep_going: asked.keep_going,
+            no_recover: asked.no_recover,
+        };
+        if asked.mode == Mode::Fallback && loaded.is_none() {
+            let found = infer::infer(&site.root).map_err(|e| root_failed(&site.root, &e))?;
+            request.inferred = found.into_iter().map(|i| (i.id, i.command)).collect();
+        }
+        Ok(Self { site, gathered, loaded, request })
+    }
+
+    /// The contract, if there is one.
+    #[must_use]
+    pub fn contract(&self) -> Option<&crate::contract::Contract> {
+        self.loaded.as_ref().and_then(|l| l.contract.as_ref())
+    }
+
+    /// Compiles the plan, and repairs what is known for certain to break.
+    ///
+    /// # Errors
+    /// A request that does not fit the contract (exit 2), a step that `--deny` refuses (exit 40).
+    pub fn plan(&self, asked: &Asked) -> Result<(Plan, Facts), Failure> {
+        let mut facts = Facts::default();
+        let mut plan = None;
+        for _ in 0..ROUNDS {
+            match compile(self.contract(), &self.request, &facts)? {
+                Compiled::Plan(compiled) => {
+                    plan = Some(*compiled);
+                    break;
+                }
+                Compiled::Needs(questions) => facts.0.extend(self.answer(&questions).0),
+            }
+        }
+        let stuck = || Failure::new(Exit::Internal.code(), "vplan::internal", "compiling asks for facts without end");
+        let mut plan = plan.ok_or_else(stuck)?;
+        if !asked.no_preflight && !asked.no_recover {
+            let questions = recover::preflight_questions(&plan);
+            if !questions.is_empty() {
+                facts.0.extend(self.answer(&questions).0);
+            }
+            plan = recover::preflight(plan, &facts);
+        }
+        deny(&plan, &asked.deny)?;
+        Ok((plan, facts))
+    }
+
+    /// Answers questions about the repository; what cannot be looked at is "unknown", and then decides nothing.
+    #[must_use]
+    pub fn answer(&self, questions: &BTreeSet<Question>) -> Facts {
+        let ground = Ground {
+            root: &self.site.root,
+            git: self.git(),
+            base: self.gathered.base.as_ref(),
+            changes: &self.request.changed,
+        };
+        facts::answer(questions, &ground).unwrap_or_default()
+    }
+
+    /// Git, if this is a repository of it.
+    #[must_use]
+    pub fn git(&self) -> Option<&Git> {
+        self.site.git.as_ref().ok()
+    }
+}
+
+/// Finds the repository around the directory to work in.
+///
+/// # Errors
+/// A directory that cannot be entered.
+pub fn locate(global: &Global) -> Result<Site, Failure> {
+    let start = global.directory.as_deref().unwrap_or(Path::new("."));
+    load::locate(start, global.contract.as_deref(), &git::environment).map_err(load_failed)
+}
+
+/// Reads the contract of the work tree on its own: for `check`.
+///
+/// # Errors
+/// There is none, or it cannot be read. An invalid one is no error here.
+pub fn load_contract(site: &Site, global: &Global) -> Result<Loaded, Failure> {
+    let wanted = Wanted { contract: global.contract.as_deref(), revision: None, base: None, max_file: global.max_file };
+    load::load(site, &wanted).map_err(load_failed)
+}
+
+fn gather(site: &Site, asked: &Asked) -> Result<Gathered, Failure> {
+    let source = source(asked)?;
+    let gathered = changes::gather(source.as_ref(), site.git.as_ref(), &git::environment).map_err(|e| {
+        let failure = Failure::usage(e.code(), e.to_string());
+        match e.help() {
+            Some(help) => failure.help(help),
+            None => failure,
+        }
+    })?;
+    if gathered.is_empty_by_default() && is_ci() {
+        let message = "nothing changed in the work tree, and this is CI: an empty change set must be asked for";
+        return Err(Failure::usage("vplan::usage::empty_change_set", message).help(
+            "name the changes: `--base REV` or `--base auto` for a branch, `--all` for everything, `--changed-none` for nothing",
+        ));
+    }
+    Ok(gathered)
+}
+
+fn is_ci() -> bool {
+    git::environment("CI").is_some_and(|v| !v.is_empty() && v != "0" && v != "false")
+}
+
+fn source(asked: &Asked) -> Result<Option<ChangeSource>, Failure> {
+    let changes = &asked.changes;
+    Ok(if !changes.changed.is_empty() {
+        Some(ChangeSource::Named(changes.changed.iter().map(|p| p.as_bytes().to_vec()).collect()))
+    } else if let Some(path) = &changes.changed_from {
+        Some(ChangeSource::From {
+            bytes: read(path)?,
+            format: match changes.changed_format {
+                ListFormat::Names => changes::list::ListFormat::Names,
+                ListFormat::NameStatus => changes::list::ListFormat::NameStatus,
+                ListFormat::Raw => changes::list::ListFormat::Raw,
+            },
+            nul: changes.null,
+        })
+    } else if let Some(base) = &changes.base {
+        let auto = base == "auto";
+        Some(ChangeSource::Base(if auto { BaseRevision::Auto } else { BaseRevision::Revision(base.clone()) }))
+    } else if changes.staged {
+        Some(ChangeSource::Staged)
+    } else if changes.all {
+        Some(ChangeSource::All)
+    } else if changes.changed_none {
+        Some(ChangeSource::None)
+    } else {
+        None
+    })
+}
+
+/// Reads a file that the command line names, or standard input for `-`.
+///
+/// # Errors
+/// A file that cannot be read is a usage error.
+pub fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+    let read = if path == Path::new("-") { input::standard(MAX_LIST) } else { files::read_plain(path, MAX_LIST) };
+    read.map_err(|e| {
+        let shown = visible(path.as_os_str().as_bytes());
+        Failure::usage("vplan::usage::unreadable", format!("`{shown}` cannot be read: {e}"))
+    })
+}
+
+fn explicit(asked: &Asked) -> Result<Vec<Command>, Failure> {
+    let mut commands = asked.command.iter().map(|text| command(text)).collect::<Result<Vec<_>, _>>()?;
+    if let Some(path) = &asked.commands_from {
+        let wrong = |why: &str| {
+            let shown = visible(path.as_os_str().as_bytes());
+            Failure::usage("vplan::usage::commands", format!("`{shown}` {why}"))
+                .help("one command a line, or a JSON array of strings")
+        };
+        let text = String::from_utf8(read(path)?).map_err(|_| wrong("is not UTF-8"))?;
+        let list: Vec<String> = if text.trim_start().starts_with('[') {
+            serde_json::from_str(&text).map_err(|e| wrong(&format!("is no JSON array of strings: {e}")))?
+        } else {
+            text.lines().map(str::to_owned).filter(|l| !l.trim().is_empty()).collect()
+        };
+        commands.extend(list.iter().map(|text| crate::lang::command::parse_command(text)));
+    }
+    Ok(commands)
+}
+
+fn boundaries(asked: &Asked) -> Vec<Boundary> {
+    let mut list = Vec::new();
+    if asked.milestone_end || asked.last {
+        list.push(Boundary::MilestoneEnd);
+    }
+    if asked.run_end || asked.last {
+        list.push(Boundary::RunEnd);
+    }
+    list
+}
+
+fn selector(text: &str) -> Selector {
+    match text.strip_prefix("tag:") {
+        Some(tag) => Selector::Tag(tag.to_owned()),
+        None => Selector::Name(text.to_owned()),
+    }
+}
+
+fn skips(asked: &Asked) -> Result<Vec<Skip>, Failure> {
+    let reasons = match (asked.reason.as_slice(), asked.skip.len()) {
+        ([one], count) => vec![one.clone(); count],
+        (many, count) if many.len() == count => many.to_vec(),
+        (many, count) => {
+            let message = format!("{count} `--skip` and {} `--reason`", many.len());
+            return Err(
+                Failure::usage("vplan::usage::skip_reason", message).help("one reason for each, or one for all")
+            );
+        }
+    };
+    Ok(asked.skip.iter().cloned().zip(reasons).map(|(name, reason)| Skip { name, reason }).collect())
+}
+
+fn contract(
+    site: &Site,
+    global: &Global,
+    asked: &Asked,
+    gathered: &Gathered,
+    explicit: bool,
+) -> Result<Option<Loaded>, Failure> {
+    let wanted = Wanted {
+        contract: global.contract.as_deref(),
+        revision: asked.contract_from.as_deref(),
+        base: gathered.base.as_ref(),
+        max_file: global.max_file,
+    };
+    match load::load(site, &wanted) {
+        Ok(loaded) if loaded.contract.is_some() => Ok(Some(loaded)),
+        Ok(loaded) => Err(invalid(loaded)),
+        // Mode `off` verifies nothing and says so; it needs no contract, and passes no broken one over.
+        Err(LoadError::Missing(_) | LoadError::Deleted { .. }) if asked.mode == Mode::Off => Ok(None),
+        Err(LoadError::Missing(_)) if explicit || asked.mode == Mode::Fallback => Ok(None),
+        Err(error) => Err(load_failed(error)),
+    }
+}
+
+/// The failure of a contract with errors.
+#[must_use]
+pub fn invalid(loaded: Loaded) -> Failure {
+    let list = loaded.diagnostics.sorted();
+    let errors = list.iter().filter(|d| d.severity == Severity::Error).count();
+    let message = format!("the contract `{}` has {}", loaded.path, super::render::style::count(errors, "error"));
+    Failure {
+        diagnostics: Some((loaded.sources, list)),
+        ..Failure::new(Exit::Contract.code(), "vplan::contract::invalid", message)
+    }
+}
+
+fn load_failed(error: LoadError) -> Failure {
+    let exit = match &error {
+        LoadError::Missing(_)
+        | LoadError::Deleted { .. }
+        | LoadError::MissingIn { .. }
+        | LoadError::Unreadable { .. } => Exit::Contract,
+        LoadError::Directory { .. } | LoadError::Outside(_) | LoadError::Git(_) => Exit::Usage,
+    };
+    let failure = Failure::new(exit.code(), error.code(), error.to_string());
+    match error.help() {
+        Some(help) => failure.help(help),
+        None => failure,
+    }
+}
+
+fn root_failed(root: &Path, error: &std::io::Error) -> Failure {
+    let shown = visible(root.as_os_str().as_bytes());
+    Failure::usage("vplan::usage::unreadable", format!("`{shown}` cannot be read: {error}"))
+}
+
+fn deny(plan: &Plan, what: &[Deny]) -> Result<(), Failure> {
+    let refuse =
+        |code: &str, message: String, help: &str| Err(Failure::new(Exit::Failed.code(), code, message).help(help));
+    if what.contains(&Deny::DefinitionChanged)
+        && let Some((step, reason)) = changed_definitions(plan).next()
+    {
+        let files = reason.matched.iter().map(ToString::to_string).collect::<Vec<_>>().join("`, `");
+        let message =
+            format!("the change touches `{files}`, which defines what `{}` runs", visible(step.id.as_bytes()));
+        return refuse(
+            "vplan::deny::definition_changed",
+            message,
+            "have a person look at the change, then run without `--deny`",
+        );
+    }
+    let shell = plan.steps.iter().find(|s| s.kind == crate::check::Kind::Shell);
+    if let Some(step) = shell.filter(|_| what.contains(&Deny::Shell)) {
+        let message = format!("`{}` goes through a shell", visible(step.id.as_bytes()));
+        return refuse("vplan::deny::shell", message, "write it as one command, without the verb `shell`");
+    }
+    Ok(())
+}

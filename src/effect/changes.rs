@@ -1,1 +1,0 @@
-//! Which files have changed, from whichever source the caller names?

@@ -1,0 +1,312 @@
+//! Which files did the change touch, by whichever source the caller chose? (engine.md section 1, language.md section 5)
+
+pub mod ci;
+pub mod list;
+
+use super::git::error::GitError;
+use super::git::object::Oid;
+use super::git::{Git, Lookup, is_record};
+use crate::base::change::{ChangeSet, ChangedFile, Status};
+use crate::base::word::visible;
+use list::{ListError, ListFormat, MAX_CHANGED};
+
+/// Where the changed files come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ChangeSource {
+    /// The work tree against HEAD: staged, unstaged and untracked.
+    WorkTree,
+    /// The work tree against the merge base of a revision and HEAD.
+    Base(BaseRevision),
+    /// What is staged, against HEAD.
+    Staged,
+    /// `--changed [STATUS:]PATH…`, relative to the repository's root wherever vplan was started.
+    Named(Vec<Vec<u8>>),
+    /// `--changed-from`
+    From {
+        /// The list.
+        bytes: Vec<u8>,
+        /// Its form.
+        format: ListFormat,
+        /// Separated by NUL.
+        nul: bool,
+    },
+    /// Every tracked file.
+    All,
+    /// No file.
+    None,
+}
+
+/// What `--base` names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BaseRevision {
+    /// A revision; a name that is none is tried as a branch of the remotes.
+    Revision(String),
+    /// Whatever the CI system's variables say.
+    Auto,
+}
+
+/// The answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Gathered {
+    /// The changed files, without vplan's own records.
+    pub changes: ChangeSet,
+    /// Where they come from: one line for people, such as ``the work tree against `HEAD` (0123456789ab)``.
+    pub description: String,
+    /// What `base` questions are about: the merge base with `--base`, else HEAD. `None` without git or without a commit.
+    pub base: Option<Oid>,
+    /// Remarks for people: which variable named the base.
+    pub notes: Vec<String>,
+    /// Nobody named a source.
+    pub by_default: bool,
+}
+
+impl Gathered {
+    /// Whether the work tree was taken because nobody named a source, and equals HEAD. In CI that is a mistake: an empty
+    /// change set must be asked for.
+    #[must_use]
+    pub fn is_empty_by_default(&self) -> bool {
+        self.by_default && self.changes.is_empty()
+    }
+}
+
+/// Why the changed files are not known. All of them are usage errors (exit 2).
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ChangeError {
+    /// Git cannot say.
+    #[error(transparent)]
+    Git(#[from] GitError),
+    /// A path on the command line is none.
+    #[error("{0}")]
+    Path(String),
+    /// A list is malformed.
+    #[error(transparent)]
+    List(#[from] ListError),
+    /// `--base auto`, and no variable says anything.
+    #[error("no variable of a CI system names a base")]
+    NoCiBase,
+    /// `--base auto`, and what the variable names is not here.
+    #[error("`{variable}` names `{}`, which is not in this clone", visible(.value.as_bytes()))]
+    CiBaseMissing {
+        /// The variable.
+        variable: &'static str,
+        /// Its value.
+        value: String,
+    },
+    /// More than the cap.
+    #[error("more than {MAX_CHANGED} changed files")]
+    TooMany,
+}
+
+impl ChangeError {
+    /// A stable name for it.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            ChangeError::Git(e) => e.code(),
+            ChangeError::Path(_) => "vplan::changes::path",
+            ChangeError::List(_) => "vplan::changes::list",
+            ChangeError::NoCiBase => "vplan::changes::no_ci_base",
+            ChangeError::CiBaseMissing { .. } => "vplan::changes::ci_base_missing",
+            ChangeError::TooMany => "vplan::changes::too_many",
+        }
+    }
+
+    /// The way out, where there is one.
+    #[must_use]
+    pub fn help(&self) -> Option<String> {
+        Some(match self {
+            ChangeError::Git(e) => return e.help(),
+            ChangeError::Path(_) => "paths count from the root of the repository, wherever vplan is started".to_owned(),
+            ChangeError::List(_) => {
+                "say which form the list has with `--changed-format names|name-status|raw`, and `-z` if it is separated \
+                 by NUL"
+                    .to_owned()
+            }
+            ChangeError::NoCiBase => {
+                let known: Vec<String> = ci::variables().map(|v| format!("`{v}`")).collect();
+                format!("name the base yourself with `--base REV`; looked at: {}", known.join(" "))
+            }
+            ChangeError::CiBaseMissing { value, .. } => {
+                format!("fetch it first: `git fetch origin {}`", visible(value.as_bytes()))
+            }
+            ChangeError::TooMany => "narrow the change, or verify it in parts".to_owned(),
+        })
+    }
+}
+
+/// Gathers the changed files. `source`: what the caller chose, `None` for the default. `git`: the repository, or why there
+/// is none, which only matters to sources that need it.
+///
+/// # Errors
+/// See [`ChangeError`].
+pub fn gather(
+    source: Option<&ChangeSource>,
+    git: Result<&Git, &GitError>,
+    lookup: Lookup<'_>,
+) -> Result<Gathered, ChangeError> {
+    let mut gathered = match source.unwrap_or(&ChangeSource::WorkTree) {
+        ChangeSource::WorkTree => work_tree(repository(git)?)?,
+        ChangeSource::Base(revision) => since_base(repository(git)?, revision, lookup)?,
+        ChangeSource::Staged => staged(repository(git)?)?,
+        ChangeSource::All => all(repository(git)?)?,
+        ChangeSource::Named(paths) => {
+            let files = paths.iter().map(|p| named(p)).collect::<Result<Vec<_>, _>>().map_err(ChangeError::Path)?;
+            given(files, "the paths on the command line", git)
+        }
+        ChangeSource::From { bytes, format, nul } => given(list::parse(bytes, *format, *nul)?, "a list of paths", git),
+        ChangeSource::None => given(Vec::new(), "no changed file, as asked", git),
+    };
+    if gathered.changes.len() > MAX_CHANGED {
+        return Err(ChangeError::TooMany);
+    }
+    gathered.by_default = source.is_none();
+    Ok(gathered)
+}
+
+fn repository<'a>(git: Result<&'a Git, &GitError>) -> Result<&'a Git, ChangeError> {
+    git.map_err(|e| ChangeError::Git(e.clone()))
+}
+
+fn work_tree(git: &Git) -> Result<Gathered, ChangeError> {
+    let head = git.head()?;
+    let files = git.worktree_against(head.as_ref())?;
+    let description = match &head {
+        Some(id) => format!("the work tree against `HEAD` ({})", id.short()),
+        None => "the work tree, on a branch without commits".to_owned(),
+    };
+    Ok(done(without_records(files, false)?, description, head))
+}
+
+fn staged(git: &Git) -> Result<Gathered, ChangeError> {
+    let head = git.head()?;
+    let files = git.staged(head.as_ref())?;
+    let description = match &head {
+        Some(id) => format!("what is staged against `HEAD` ({})", id.short()),
+        None => "what is staged, on a branch without commits".to_owned(),
+    };
+    Ok(done(without_records(files, true)?, description, head))
+}
+
+fn all(git: &Git) -> Result<Gathered, ChangeError> {
+    let files = git.tracked()?.into_iter().map(|path| ChangedFile { path, status: Status::Modified }).collect();
+    Ok(done(without_records(files, true)?, "every tracked file".to_owned(), git.head()?))
+}
+
+fn since_base(git: &Git, revision: &BaseRevision, lookup: Lookup<'_>) -> Result<Gathered, ChangeError> {
+    let mut notes = Vec::new();
+    let (name, commit) = match revision {
+        BaseRevision::Revision(name) => (name.clone(), resolve(git, name)?),
+        BaseRevision::Auto => {
+            let found = ci::base(lookup).ok_or(ChangeError::NoCiBase)?;
+            notes.push(format!("the base is `{}`, from `{}`", visible(found.value.as_bytes()), found.variable));
+            // A local branch of this name may be there and old; the remote's is what the change goes into.
+            let commit = if found.is_branch { branch(git, &found.value)? } else { None };
+            let commit = match commit {
+                Some(commit) => Ok(commit),
+                None => git.resolve(&found.value),
+            };
+            let missing = |_| ChangeError::CiBaseMissing { variable: found.variable, value: found.value.clone() };
+            (found.value.clone(), commit.map_err(missing)?)
+        }
+    };
+    let head = git.head()?.ok_or_else(|| GitError::UnknownRevision("HEAD".to_owned()))?;
+    // HEAD is its own merge base with itself, and needs no process to say so.
+    let base = if commit == head { head } else { git.merge_base(&name, &commit, &head)? };
+    let files = git.worktree_against(Some(&base))?;
+    let shown = visible(name.as_bytes());
+    let description = format!("the work tree against the merge base of `{shown}` and `HEAD` ({})", base.short());
+    Ok(Gathered { notes, ..done(without_records(files, false)?, description, Some(base)) })
+}
+
+/// The commit of a revision, or of a branch that only a remote has.
+///
+/// # Errors
+/// There is none, or several remotes have such a branch.
+pub fn resolve(git: &Git, name: &str) -> Result<Oid, GitError> {
+    match git.resolve(name) {
+        Err(unknown @ GitError::UnknownRevision(_)) => branch(git, name)?.ok_or(unknown),
+        answer => answer,
+    }
+}
+
+/// The branch of this name that a remote has; `origin` goes first.
+fn branch(git: &Git, name: &str) -> Result<Option<Oid>, GitError> {
+    let found = git.remote_branches(name)?;
+    let origin = format!("refs/remotes/origin/{name}");
+    match found.as_slice() {
+        [] => Ok(None),
+        list if list.contains(&origin) => git.resolve(&origin).map(Some),
+        [one] => git.resolve(one).map(Some),
+        _ => Err(GitError::AmbiguousBranch { name: name.to_owned(), found }),
+    }
+}
+
+/// Reads `[STATUS:]PATH`.
+fn named(text: &[u8]) -> Result<ChangedFile, String> {
+    const PREFIXES: &[(&[u8], Status)] = &[
+        (b"added:", Status::Added),
+        (b"modified:", Status::Modified),
+        (b"deleted:", Status::Deleted),
+        (b"type-changed:", Status::TypeChanged),
+        (b":", Status::Modified),
+    ];
+    let prefixed = PREFIXES.iter().find_map(|(prefix, status)| Some((text.strip_prefix(*prefix)?, *status)));
+    let (path, status) = prefixed.unwrap_or((text, Status::Modified));
+    Ok(ChangedFile { path: list::read_path(path)?, status })
+}
+
+/// What the caller named is taken as it is. HEAD is only asked for questions about the base, so its absence is none.
+fn given(files: Vec<ChangedFile>, description: &str, git: Result<&Git, &GitError>) -> Gathered {
+    let base = git.ok().and_then(|git| git.layout().head());
+    done(files, description.to_owned(), base)
+}
+
+fn done(files: Vec<ChangedFile>, description: String, base: Option<Oid>) -> Gathered {
+    Gathered { changes: ChangeSet::new(files), description, base, notes: Vec::new(), by_default: false }
+}
+
+/// vplan's own records are never a change; one that git tracks is a mistake.
+fn without_records(mut files: Vec<ChangedFile>, tracked: bool) -> Result<Vec<ChangedFile>, GitError> {
+    match files.iter().find(|f| tracked && f.status != Status::Deleted && is_record(f.path.as_bytes())) {
+        Some(file) => Err(GitError::TrackedRecord(file.path.to_string())),
+        None => {
+            files.retain(|f| !is_record(f.path.as_bytes()));
+            Ok(files)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn named_paths() {
+        for (text, want) in [
+            ("a.ts", Ok(("a.ts", Status::Modified))),
+            ("added:a.ts", Ok(("a.ts", Status::Added))),
+            ("deleted:a.ts", Ok(("a.ts", Status::Deleted))),
+            ("type-changed:a.ts", Ok(("a.ts", Status::TypeChanged))),
+            (":added:a.ts", Ok(("added:a.ts", Status::Modified))),
+            ("other:a.ts", Ok(("other:a.ts", Status::Modified))),
+            ("./a//b", Ok(("a/b", Status::Modified))),
+            ("added:", Err("an empty path")),
+            ("../a", Err("`../a` leaves the repository")),
+        ] {
+            let got = named(text.as_bytes()).map(|f| (f.path.to_string(), f.status));
+            assert_eq!(got, want.map(|(p, s)| (p.to_owned(), s)).map_err(str::to_owned), "{text}");
+        }
+    }
+
+    #[test]
+    fn no_git_is_no_matter_where_paths_are_named() {
+        let nothing = |_: &str| None;
+        let error = GitError::Missing;
+        let named = ChangeSource::Named(vec![b"a".to_vec()]);
+        let gathered = gather(Some(&named), Err(&error), &nothing).unwrap();
+        assert_eq!((gathered.changes.len(), gathered.base), (1, None));
+        assert_eq!(gather(None, Err(&error), &nothing), Err(ChangeError::Git(GitError::Missing)));
+        let none = gather(Some(&ChangeSource::None), Err(&error), &nothing).unwrap();
+        assert!(none.changes.is_empty() && !none.is_empty_by_default());
+    }
+}

@@ -1,1 +1,0 @@
-//! How are facts about the repository gathered?

@@ -1,0 +1,315 @@
+//! Which targets does a makefile have, for certain? (GNU make's manual, chapters 3 to 6)
+//!
+//! Make is a programming language; this reads the part of it that needs no running. Whatever else a makefile holds
+//! (`include`, pattern and suffix rules, computed names, `define`, rules under a condition) makes the answer "unknown",
+//! because a target that only make can see must never count as missing.
+
+use std::collections::BTreeSet;
+
+/// The names that make looks for, in its order.
+pub const NAMES: [&str; 3] = ["GNUmakefile", "makefile", "Makefile"];
+
+/// The targets, or `None` when make alone can tell.
+#[must_use]
+pub fn targets(text: &[u8]) -> Option<BTreeSet<Vec<u8>>> {
+    let mut reader = Reader::default();
+    let mut lines = text.split(|b| *b == b'\n').map(|l| l.strip_suffix(b"\r").unwrap_or(l));
+    while let Some(first) = lines.next() {
+        let mut line = first.to_vec();
+        // A line that ends in an odd number of backslashes goes on.
+        while line.iter().rev().take_while(|b| **b == b'\\').count() % 2 == 1 {
+            line.pop();
+            line.push(b' ');
+            line.extend(lines.next().unwrap_or_default());
+        }
+        reader.line(&line)?;
+    }
+    (reader.conditions == 0).then_some(reader.targets)
+}
+
+#[derive(Default)]
+struct Reader {
+    targets: BTreeSet<Vec<u8>>,
+    /// How many conditionals are open.
+    conditions: usize,
+    /// Whether a recipe may stand here.
+    in_rule: bool,
+    /// Whether the makefile has suffixes of its own.
+    own_suffixes: bool,
+}
+
+impl Reader {
+    /// Takes one logical line. `None`: the targets are not known.
+    fn line(&mut self, line: &[u8]) -> Option<()> {
+        if line.first() == Some(&b'\t') {
+            // A recipe line; without a rule before it make takes it for something else.
+            let blank = line.trim_ascii().is_empty() || line.trim_ascii().starts_with(b"#");
+            return (self.in_rule || blank).then_some(());
+        }
+        let line = without_comment(line).trim_ascii();
+        let words: Vec<&[u8]> = line.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty()).collect();
+        let Some(first) = words.first().copied() else { return Some(()) };
+        let mark = Mark::of(line);
+        // A word such as `include` is a variable's name when `=` follows.
+        if mark != Mark::Assignment || first == b"define" || words.get(1) == Some(&&b"define"[..]) {
+            match first {
+                b"ifeq" | b"ifneq" | b"ifdef" | b"ifndef" => {
+                    self.conditions += 1;
+                    return Some(());
+                }
+                b"else" => return (self.conditions > 0).then_some(()),
+                b"endif" => {
+                    self.conditions = self.conditions.checked_sub(1)?;
+                    return Some(());
+                }
+                b"include" | b"-include" | b"sinclude" | b"load" | b"-load" | b"define" | b"endef" => return None,
+                b"override" | b"private" if words.contains(&&b"define"[..]) => return None,
+                b"export" | b"unexport" | b"vpath" | b"undefine" | b"override" | b"private" => return Some(()),
+                _ => {}
+            }
+        }
+        // Wherever it stands, `eval` can make rules.
+        if find(line, b"$(eval").is_some() || find(line, b"${eval").is_some() {
+            return None;
+        }
+        match mark {
+            Mark::Assignment => {
+                self.in_rule = false;
+                (!line.starts_with(b".RECIPEPREFIX") && first != b".RECIPEPREFIX").then_some(())
+            }
+            Mark::Rule { colon } => self.rule(line, colon),
+            // `$(info …)` says something and is nothing; any other expansion may be a rule.
+            Mark::Neither => {
+                let says = [&b"$(info "[..], b"$(warning "].iter().any(|w| line.starts_with(w));
+                (says && line.ends_with(b")")).then_some(())
+            }
+        }
+    }
+
+    fn rule(&mut self, line: &[u8], colon: usize) -> Option<()> {
+        let (left, right) = line.split_at_checked(colon)?;
+        let left = left.strip_suffix(b"&").unwrap_or(left).trim_ascii();
+        let right = right.strip_prefix(b":")?;
+        let right = right.strip_prefix(b":").unwrap_or(right);
+        let prerequisites = right.split(|b| *b == b';').next().unwrap_or_default();
+        // `target: NAME = value` sets a variable and makes no rule; nor does it end the one before.
+        if prerequisites.contains(&b'=') && Mark::of(prerequisites) == Mark::Assignment {
+            return Some(());
+        }
+        if self.conditions > 0 || left.iter().any(|b| b"$%\\()*?[]~".contains(b)) {
+            return None;
+        }
+        self.in_rule = true;
+        let names: Vec<&[u8]> = left.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty()).collect();
+        match names.as_slice() {
+            [] => return None,
+            [b".PHONY"] => {
+                let list: Vec<&[u8]> = prerequisites.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty()).collect();
+                if list.iter().any(|name| name.contains(&b'$')) {
+                    return None;
+                }
+                // Make has nothing to do for a phony name without a rule, and that is no failure.
+                self.targets.extend(list.into_iter().map(<[u8]>::to_vec));
+                return Some(());
+            }
+            [b".SUFFIXES"] => {
+                self.own_suffixes |= !prerequisites.trim_ascii().is_empty();
+                return Some(());
+            }
+            _ => {}
+        }
+        for name in names {
+            match name {
+                b".DEFAULT" => return None,
+                name if SPECIAL.contains(&name) => {}
+                name if self.is_suffix_rule(name) => return None,
+                name => {
+                    self.targets.insert(name.to_vec());
+                }
+            }
+        }
+        Some(())
+    }
+
+    fn is_suffix_rule(&self, name: &[u8]) -> bool {
+        if !name.starts_with(b".") || name.contains(&b'/') {
+            return false;
+        }
+        let known = |suffix: &[u8]| SUFFIXES.contains(&suffix);
+        let second = name.iter().rposition(|b| *b == b'.').unwrap_or(0);
+        let double = name.split_at_checked(second).is_some_and(|(a, b)| known(a) && known(b));
+        self.own_suffixes || known(name) || double
+    }
+}
+
+/// Targets that tell make how to work (section 4.9).
+const SPECIAL: &[&[u8]] = &[
+    b".PHONY",
+    b".SUFFIXES",
+    b".PRECIOUS",
+    b".INTERMEDIATE",
+    b".NOTINTERMEDIATE",
+    b".SECONDARY",
+    b".SECONDEXPANSION",
+    b".DELETE_ON_ERROR",
+    b".IGNORE",
+    b".LOW_RESOLUTION_TIME",
+    b".SILENT",
+    b".EXPORT_ALL_VARIABLES",
+    b".NOTPARALLEL",
+    b".ONESHELL",
+    b".POSIX",
+    b".WAIT",
+];
+
+/// Make's own suffixes (section 10.7).
+const SUFFIXES: &[&[u8]] = &[
+    b".out",
+    b".a",
+    b".ln",
+    b".o",
+    b".c",
+    b".cc",
+    b".C",
+    b".cpp",
+    b".p",
+    b".f",
+    b".F",
+    b".m",
+    b".r",
+    b".y",
+    b".l",
+    b".ym",
+    b".yl",
+    b".s",
+    b".S",
+    b".mod",
+    b".sym",
+    b".def",
+    b".h",
+    b".info",
+    b".dvi",
+    b".tex",
+    b".texinfo",
+    b".texi",
+    b".txinfo",
+    b".w",
+    b".ch",
+    b".web",
+    b".sh",
+    b".elc",
+    b".el",
+];
+
+/// What a line is, told by the first `:` or `=` outside of `$(…)`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mark {
+    Assignment,
+    Rule { colon: usize },
+    Neither,
+}
+
+impl Mark {
+    fn of(line: &[u8]) -> Self {
+        let mut closers: Vec<u8> = Vec::new();
+        let mut previous = 0;
+        for (at, byte) in line.iter().enumerate() {
+            match byte {
+                b'(' if previous == b'$' || closers.last() == Some(&b')') => closers.push(b')'),
+                b'{' if previous == b'$' || closers.last() == Some(&b'}') => closers.push(b'}'),
+                b')' | b'}' if closers.last() == Some(byte) => {
+                    closers.pop();
+                }
+                b'=' if closers.is_empty() => return Mark::Assignment,
+                b':' if closers.is_empty() => {
+                    let rest = line.get(at..).unwrap_or_default();
+                    let colons = rest.iter().take_while(|b| **b == b':').count();
+                    let assigns = rest.get(colons) == Some(&b'=');
+                    return if assigns { Mark::Assignment } else { Mark::Rule { colon: at } };
+                }
+                _ => {}
+            }
+            previous = *byte;
+        }
+        Mark::Neither
+    }
+}
+
+fn without_comment(line: &[u8]) -> &[u8] {
+    let starts = |(at, byte): &(usize, &u8)| **byte == b'#' && line.get(at.wrapping_sub(1)) != Some(&b'\\');
+    match line.iter().enumerate().find(starts) {
+        Some((at, _)) => line.get(..at).unwrap_or_default(),
+        None => line,
+    }
+}
+
+fn find(text: &[u8], part: &[u8]) -> Option<usize> {
+    text.windows(part.len()).position(|w| w == part)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn certain_targets() {
+        for (text, want) in [
+            ("", vec![]),
+            ("all: a b\n\tcc a b\n\tX: y\ntest: all ; run\n", vec!["all", "test"]),
+            ("OBJ := a\nX = b:c\nY ?= d\nZ += e:f\nW != echo x:\nV ::= 1\nall:\n", vec!["all"]),
+            ("all:: x\n\tone\nall:: y\n\ttwo\n", vec!["all"]),
+            ("a b &: c\n\tboth\n", vec!["a", "b"]),
+            (".PHONY: test lint\ntest:\n", vec!["lint", "test"]),
+            ("A = 1 \\\n  x: 2\nall: one \\\n  two\n\tgo \\\nb: c\n", vec!["all"]),
+            ("# b: c\nall: # c: d\n#x \\\ny: z\n", vec!["all"]),
+            ("debug: CFLAGS = -g\nall: ; A=b run\n", vec!["all"]),
+            ("ifdef X\nA = 1\nelse\nA = 2\nendif\nall:\n", vec!["all"]),
+            ("export PATH := a:b\nexport\nvpath %.c src\nunexport X\noverride A = b\nall:\n", vec!["all"]),
+            ("$(info hello: world)\nall: $(OBJ)\n", vec!["all"]),
+            (
+                ".venv: x\n.env:\nbuild/.stamp: y\n.SUFFIXES:\n.DELETE_ON_ERROR:\n",
+                vec![".env", ".venv", "build/.stamp"],
+            ),
+            ("include = 5\nall:\r\n\trun\r\n", vec!["all"]),
+            ("obj: %.o: %.c\n", vec!["obj"]),
+        ] {
+            let got = targets(text.as_bytes());
+            let want = want.iter().map(|t| t.as_bytes().to_vec()).collect();
+            assert_eq!(got, Some(want), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_only_make_knows() {
+        for text in [
+            "include x.mk\nall:\n",
+            "-include .env\nall:\n",
+            "sinclude a\n",
+            "%.o: %.c\n\tcc\n",
+            "$(OBJ): a\n",
+            "${X}: a\n",
+            ".PHONY: $(ALL)\n",
+            "define X\na: b\nendef\n",
+            "override define X\nendef\n",
+            "$(eval $(call X))\n",
+            "A := $(eval b: c)\n",
+            "$(call rules,a)\n",
+            ".c.o:\n\tcc\n",
+            ".sh:\n\tcc\n",
+            ".SUFFIXES: .x .y\n.x.y:\n\tgo\n",
+            "ifdef X\nall:\nendif\n",
+            "ifdef X\n",
+            "endif\n",
+            ".RECIPEPREFIX = >\nall:\n> x: y\n",
+            ".DEFAULT:\n\techo\n",
+            "\tall: b\n",
+            "what is this\n",
+            "a\\:b: c\n",
+            "lib(a.o): b\n",
+            "*.x: b\n",
+            "load x.so\n",
+        ] {
+            assert_eq!(targets(text.as_bytes()), None, "{text:?}");
+        }
+    }
+}

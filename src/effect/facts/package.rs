@@ -1,0 +1,57 @@
+//! What does a `package.json` declare?
+
+use std::collections::BTreeMap;
+
+/// The part of a manifest that is looked at.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Manifest {
+    /// The scripts and their commands.
+    pub scripts: BTreeMap<String, String>,
+    /// `packageManager`, such as `pnpm@9.1.0`.
+    pub package_manager: Option<String>,
+}
+
+/// Reads a manifest; `None` when it is no JSON object, or its scripts are no object of strings.
+#[must_use]
+pub fn read(bytes: &[u8]) -> Option<Manifest> {
+    // npm drops a byte-order mark, too.
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    // The parser refuses more than 128 levels by itself.
+    let object: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(bytes).ok()?;
+    let mut scripts = BTreeMap::new();
+    match object.get("scripts") {
+        None | Some(serde_json::Value::Null) => {}
+        Some(declared) => {
+            for (name, command) in declared.as_object()? {
+                scripts.insert(name.clone(), command.as_str()?.to_owned());
+            }
+        }
+    }
+    let package_manager = object.get("packageManager").and_then(|v| v.as_str().map(str::to_owned));
+    Some(Manifest { scripts, package_manager })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn manifests() {
+        let deep = format!("{{\"x\":{}1{}}}", "[".repeat(10_000), "]".repeat(10_000));
+        for (text, want) in [
+            ("{}", Some(vec![])),
+            ("\u{feff}{\"scripts\":{\"test\":\"a\",\"b\":\"\"}}", Some(vec!["b", "test"])),
+            ("{\"scripts\":null}", Some(vec![])),
+            ("{\"scripts\":{\"test\":5}}", None),
+            ("{\"scripts\":[]}", None),
+            ("{\"scripts\":{\"test\":\"a\"}", None),
+            ("[]", None),
+            ("", None),
+            (&deep, None),
+        ] {
+            let got = read(text.as_bytes()).map(|m| m.scripts.into_keys().collect::<Vec<_>>());
+            let want: Option<Vec<String>> = want.map(|w| w.iter().map(|s| (*s).to_owned()).collect());
+            assert_eq!(got, want, "{}", text.chars().take(60).collect::<String>());
+        }
+    }
+}

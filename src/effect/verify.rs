@@ -1,0 +1,392 @@
+//! How is a plan verified? Drive it, classify what failed, repair the plan where the plan was wrong, until a verdict.
+
+use super::drive::{Context, DriveError, Driver, Finished, Message, Running, Watch};
+use super::environment::{Environment, Withheld};
+use super::process::program::Root;
+use super::records::RunRecord;
+use crate::base::canon::to_canonical;
+use crate::check::evidence::Evidence;
+use crate::plan::facts::{Facts, Question};
+use crate::plan::{Plan, Refusal, Step};
+use crate::recover::{self, Failure, Recovery};
+use crate::run::carry::{CarryOver, carry_over};
+use crate::run::event::Event;
+use crate::run::journal::{Entry, FinalStatus, Journal, PlannedStep};
+use crate::run::record::StepRecord;
+use crate::run::report::{Circumstances, Report, refused, report};
+use crate::run::state::{Ending, RunState};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// All that a run needs beside its plan.
+pub struct Run<'a> {
+    /// The repository.
+    pub root: &'a Root,
+    /// What steps see of the environment.
+    pub environment: &'a Environment,
+    /// Where the run is recorded.
+    pub record: RunRecord,
+    /// A second place for the events.
+    pub events: Option<Box<dyn Write + 'a>>,
+    /// How much of a step's output its log keeps, in bytes.
+    pub max_output: u64,
+    /// Answers questions about the repository.
+    pub answer: &'a dyn Fn(&BTreeSet<Question>) -> Facts,
+    /// Looks at the path of a `file` check.
+    pub evaluate: &'a (dyn Fn(&Step) -> Evidence + Sync),
+    /// Remembers the files that `unchanged` selects.
+    pub watch: &'a (dyn Fn(&Step) -> Watch + Sync),
+    /// How often the observer is told what runs.
+    pub tick: Option<Duration>,
+    /// What the report says beside the plan and its steps.
+    pub circumstances: Circumstances,
+}
+
+/// What an observer sees.
+pub enum Seen<'a> {
+    /// A try has begun.
+    Started {
+        /// Index into the plan's steps.
+        step: usize,
+        /// Its id.
+        id: &'a str,
+        /// Which try, from 1.
+        attempt: u32,
+    },
+    /// A step is over.
+    Ended {
+        /// Index into the plan's steps.
+        step: usize,
+        /// How, as far as is known now.
+        record: &'a StepRecord,
+    },
+    /// What runs.
+    Running(&'a [Running<'a>]),
+    /// The plan has been rewritten, the run goes on.
+    Rewritten {
+        /// By which rule.
+        rule: &'a str,
+        /// How many steps the plan has now.
+        steps: usize,
+    },
+}
+
+/// What came of it.
+pub struct Verified {
+    /// The report.
+    pub report: Report,
+    /// The plan that was executed last.
+    pub plan: Plan,
+    /// Repairs that were looked at and not made, and why.
+    pub refusals: Vec<Refusal>,
+    /// Variables that steps asked for and did not get.
+    pub withheld: Vec<Withheld>,
+}
+
+/// Why a run did not come to a report.
+#[derive(Debug, thiserror::Error)]
+pub enum VerifyError {
+    /// The machinery failed.
+    #[error(transparent)]
+    Drive(#[from] DriveError),
+    /// Nothing had run yet when the record could not be written.
+    #[error("the record cannot be written: {0}")]
+    Record(#[from] io::Error),
+}
+
+/// Verifies a plan. `see` is told what happens.
+///
+/// # Errors
+/// When the record cannot be begun, or vplan's own machinery fails. A failed step is no error.
+pub fn verify(plan: Plan, run: Run<'_>, see: &mut dyn FnMut(Seen<'_>)) -> Result<Verified, VerifyError> {
+    let Run { root, environment, record, events, max_output, answer, evaluate, watch, tick, mut circumstances } = run;
+    let mut book = Book { record, events, journal: Journal::default(), fault: None };
+    book.begin(&plan)?;
+    let mut plan = Arc::new(plan);
+    let mut rounds = Rounds::default();
+    let ending;
+    let mut records;
+    if circumstances.violations.is_empty() {
+        let mut driver = Driver::new(None)?;
+        let logs = book.record.logs().try_clone_to_owned()?;
+        let context = Context {
+            root,
+            environment,
+            logs: Some(rustix::fd::AsFd::as_fd(&logs)),
+            max_output,
+            evaluate,
+            watch,
+            tick,
+        };
+        let mut kept = BTreeMap::new();
+        loop {
+            let (mut state, actions) =
+                RunState::new(Arc::clone(&plan), std::mem::take(&mut kept), driver.clock().now());
+            let mut table = Table { plan: &plan, state: &mut state, book: &mut book, rounds: &mut rounds, see };
+            driver.drive(&plan, &context, actions, &mut |message| table.tell(message))?;
+            records = state.records();
+            rounds.attach_logs(&mut records);
+            let failures = classify(&plan, &mut records, answer);
+            let end = state.ending();
+            let Some((next, carried)) = repair(&plan, &failures, &records, &end, answer, &mut rounds) else {
+                ending = end;
+                break;
+            };
+            if let Some(rewrite) = next.rewrites.last() {
+                see(Seen::Rewritten { rule: &rewrite.recovery_rule, steps: next.steps.len() });
+                let at = driver.clock().now();
+                book.write(at, Entry::PlanRewritten { rewrite: Box::new(rewrite.clone()) });
+            }
+            book.plan(driver.clock().now(), &next);
+            circumstances.superseded.extend(carried.superseded);
+            kept = carried.kept;
+            plan = Arc::new(next);
+        }
+    } else {
+        records = refused(&plan);
+        ending = Ending::default();
+    }
+    circumstances.run_id = book.record.id().to_owned();
+    let ending = Ending { storage: ending.storage.clone().or(book.fault.clone()), ..ending };
+    let report = report(&plan, records, &ending, circumstances);
+    book.end(&report);
+    let plan = Arc::unwrap_or_clone(plan);
+    Ok(Verified { report, plan, refusals: rounds.refusals, withheld: rounds.withheld.into_values().collect() })
+}
+
+/// Names each failure, from what was seen and from facts.
+fn classify(plan: &Plan, records: &mut [StepRecord], answer: &dyn Fn(&BTreeSet<Question>) -> Facts) -> Vec<Failure> {
+    let failed: Vec<usize> =
+        records.iter().enumerate().filter(|(_, r)| r.status.is_failure()).map(|(i, _)| i).collect();
+    if failed.is_empty() {
+        return Vec::new();
+    }
+    let questions = failed.iter().flat_map(|step| recover::questions(plan, *step)).collect();
+    let facts = answer(&questions);
+    let mut failures = Vec::new();
+    for step in failed {
+        let Some(record) = records.get_mut(step) else { continue };
+        let evidence = record.evidence.as_deref().cloned().unwrap_or_default();
+        let failure = recover::classify(plan, step, &evidence, &facts);
+        record.failure_code = Some(failure.code.name().to_owned());
+        failures.push(failure);
+    }
+    failures
+}
+
+/// The next plan, if there is one: after an interrupt, a used-up budget or a full disk nothing is tried again.
+fn repair(
+    plan: &Plan,
+    failures: &[Failure],
+    records: &[StepRecord],
+    ending: &Ending,
+    answer: &dyn Fn(&BTreeSet<Question>) -> Facts,
+    rounds: &mut Rounds,
+) -> Option<(Plan, CarryOver)> {
+    let stopped = ending.cancelled.is_some() || ending.budget_used || ending.storage.is_some();
+    if stopped || failures.is_empty() || plan.policy.recover.is_empty() {
+        return None;
+    }
+    let step = |failure: &Failure| plan.steps.iter().position(|s| s.id == failure.step);
+    let questions = failures.iter().filter_map(step).flat_map(|i| recover::questions(plan, i)).collect();
+    match recover::recover(plan, failures, &answer(&questions)) {
+        Recovery::Rewritten { plan: next, .. } => {
+            let carried = carry_over(plan, &next, records.to_vec());
+            Some((*next, carried))
+        }
+        Recovery::Refused(refusals) => {
+            rounds.refusals = refusals;
+            None
+        }
+        Recovery::NotApplicable => None,
+    }
+}
+
+/// What lasts over all plans of a run.
+#[derive(Default)]
+struct Rounds {
+    /// Logs of the last tries, by step id.
+    logs: BTreeMap<String, String>,
+    refusals: Vec<Refusal>,
+    withheld: BTreeMap<String, Withheld>,
+}
+
+impl Rounds {
+    fn attach_logs(&self, records: &mut [StepRecord]) {
+        for record in records.iter_mut().filter(|r| r.tries > 0 && r.log.is_none()) {
+            record.log = self.logs.get(&record.id).cloned();
+        }
+    }
+}
+
+/// Where the state machine meets the record and the observer.
+struct Table<'t, 'e> {
+    plan: &'t Plan,
+    state: &'t mut RunState,
+    book: &'t mut Book<'e>,
+    rounds: &'t mut Rounds,
+    see: &'t mut dyn FnMut(Seen<'_>),
+}
+
+impl Table<'_, '_> {
+    fn tell(&mut self, message: Message<'_>) -> Vec<crate::run::event::Action> {
+        let (at, written) = match message {
+            Message::Event(event, finished) => return self.event(event, finished),
+            Message::Starting { step, attempt, limit_ms, at } => {
+                let id = self.plan.steps.get(step).map_or("", |s| s.id.as_str());
+                (self.see)(Seen::Started { step, id, attempt });
+                (at, self.book.write(at, Entry::StepStarted { attempt, id: id.to_owned(), limit_ms }))
+            }
+            Message::Tick { running, at } => {
+                (self.see)(Seen::Running(running));
+                (at, true)
+            }
+            Message::Suspended | Message::Resumed => (0, true),
+        };
+        if written { Vec::new() } else { self.storage_failed(at) }
+    }
+
+    fn event(&mut self, event: Event, finished: Option<&Finished>) -> Vec<crate::run::event::Action> {
+        let at = event.at();
+        if let Event::Interrupt { signal, .. } = &event {
+            self.book.write(at, Entry::RunInterrupted { signal: *signal });
+        }
+        let ended = match &event {
+            Event::Finished { step, attempt, evidence, .. } => Some((*step, *attempt, evidence.duration_ms)),
+            _ => None,
+        };
+        let before = self.over();
+        let mut actions = self.state.handle(event);
+        if let Some((step, attempt, duration_ms)) = ended {
+            if !self.finished(at, step, attempt, duration_ms, finished) {
+                actions.extend(self.storage_failed(at));
+            }
+        }
+        self.tell_what_is_over(&before);
+        actions
+    }
+
+    /// Writes down the end of a try. `false` when that is not possible.
+    fn finished(&mut self, at: u64, step: usize, attempt: u32, duration_ms: u64, finished: Option<&Finished>) -> bool {
+        let id = self.plan.steps.get(step).map(|s| s.id.clone()).unwrap_or_default();
+        let log = finished.and_then(|f| f.log.as_ref()).map(|name| format!("logs/{name}"));
+        if let Some(finished) = finished {
+            self.rounds.withheld.extend(finished.withheld.iter().map(|w| (w.name.clone(), w.clone())));
+            match &log {
+                Some(log) => self.rounds.logs.insert(id.clone(), log.clone()),
+                None => self.rounds.logs.remove(&id),
+            };
+        }
+        let Some(record) = self.state.last_try(step) else { return true };
+        let entry = Entry::StepFinished {
+            attempt,
+            detail: record.detail.clone(),
+            duration_ms,
+            exit_code: record.exit_code,
+            id,
+            leaked: record.leaked,
+            log,
+            reason: record.reason,
+            signal: record.signal.clone(),
+            status: record.status,
+        };
+        self.book.write(at, entry) && self.book.sync()
+    }
+
+    fn storage_failed(&mut self, at: u64) -> Vec<crate::run::event::Action> {
+        let message = self.book.fault.clone().unwrap_or_default();
+        self.state.handle(Event::RecordFailed { at, message })
+    }
+
+    /// Which steps are over.
+    fn over(&self) -> BTreeSet<usize> {
+        (0..self.plan.steps.len()).filter(|i| self.state.so_far(*i).is_some()).collect()
+    }
+
+    fn tell_what_is_over(&mut self, before: &BTreeSet<usize>) {
+        for step in self.over().difference(before) {
+            let Some((planned, outcome)) = self.plan.steps.get(*step).zip(self.state.so_far(*step)) else { continue };
+            match self.state.last_try(*step) {
+                Some(record) if record.status == outcome.status => (self.see)(Seen::Ended { step: *step, record }),
+                _ => {
+                    let record = StepRecord::without_evidence(planned, outcome);
+                    (self.see)(Seen::Ended { step: *step, record: &record });
+                }
+            }
+        }
+    }
+}
+
+/// The record of the run and a second reader of its events.
+struct Book<'e> {
+    record: RunRecord,
+    events: Option<Box<dyn Write + 'e>>,
+    journal: Journal,
+    /// Why the record could not be written, the first time.
+    fault: Option<String>,
+}
+
+impl Book<'_> {
+    fn begin(&mut self, plan: &Plan) -> io::Result<()> {
+        let started_at = Some(super::records::wall_clock());
+        self.write(0, Entry::RunStarted { run_id: self.record.id().to_owned(), started_at, version: 1 });
+        self.plan(0, plan);
+        self.sync();
+        self.fault.take().map_or(Ok(()), |message| Err(io::Error::other(message)))
+    }
+
+    fn plan(&mut self, at: u64, plan: &Plan) {
+        let step = |s: &Step| PlannedStep { command: s.command.clone(), id: s.id.clone() };
+        let steps = plan.steps.iter().map(step).collect();
+        self.write(at, Entry::PlanCompiled { digest: plan.digest.clone(), steps });
+        let written = self.record.write("plan.json", to_canonical(plan).as_bytes());
+        self.note(written);
+    }
+
+    /// Writes a line. A second reader that went away is no fault of the run.
+    fn write(&mut self, at: u64, entry: Entry) -> bool {
+        let line = self.journal.line(at, entry);
+        if let Some(events) = &mut self.events
+            && events.write_all(line.as_bytes()).and_then(|()| events.flush()).is_err()
+        {
+            self.events = None;
+        }
+        let written = self.record.append(&line);
+        self.note(written)
+    }
+
+    fn sync(&mut self) -> bool {
+        let synced = self.record.sync();
+        self.note(synced)
+    }
+
+    fn note(&mut self, result: io::Result<()>) -> bool {
+        match result {
+            Ok(()) => true,
+            Err(error) => {
+                self.fault.get_or_insert_with(|| error.to_string());
+                false
+            }
+        }
+    }
+
+    /// The last lines. The report is made by now; what cannot be written any more is missing in the record only, and the
+    /// reader of a record without an end calls the run interrupted.
+    fn end(mut self, report: &Report) {
+        let steps =
+            report.steps.iter().map(|s| FinalStatus { id: s.id.clone(), reason: s.reason, status: s.status }).collect();
+        let _ = self.record.write("report.json", to_canonical(report).as_bytes());
+        self.write(
+            report.duration_ms,
+            Entry::RunFinished {
+                coverage: report.coverage,
+                exit_code: report.exit_code,
+                steps,
+                verdict: report.verdict,
+            },
+        );
+        let _ = self.record.finish();
+    }
+}

@@ -1,0 +1,319 @@
+//! What do the arguments of the language's statements mean as values: numbers, durations, sizes, settings?
+
+use crate::base::command::is_env_name;
+use crate::base::diagnostic::{Code, Diagnostic, Diagnostics};
+use crate::base::span::{Place, SourceId, Span};
+use crate::base::unit::{MAX_INTEGER, UnitError, parse_duration, parse_size};
+use crate::check::Severity;
+use crate::check::request::{Assertion, FileType};
+use crate::contract::draft::{At, Sel, SelKind, Setting};
+use crate::lang::ast::{Arg, Node, Value};
+use crate::lang::error::{self, shown};
+use crate::lang::statement::{Keyword, Slot};
+use crate::lang::suggest::nearest;
+
+/// How output can be read (language.md section 6).
+const FORMATS: &[&str] = &[
+    "auto", "cargo", "rustc", "tsc", "eslint", "gcc", "javac", "mypy", "pytest", "unittest", "jest", "vitest", "mocha",
+    "tap", "go", "dotnet", "junit", "trx", "sarif",
+];
+
+/// How report files can be read (language.md section 6).
+const REPORTS: &[&str] = &["junit", "trx", "tap", "sarif"];
+
+/// Reads values of one file and reports what is wrong with them.
+pub(super) struct Values<'s> {
+    pub(super) id: SourceId,
+    pub(super) sink: &'s mut Diagnostics,
+}
+
+impl Values<'_> {
+    pub(super) fn place(&self, span: Span) -> Place {
+        Place::new(self.id, span)
+    }
+
+    fn fault(&mut self, code: Code, arg: &Arg<'_>, message: String, label: &str, help: Option<String>) {
+        let mut diagnostic = Diagnostic::error(code, message).label(self.place(arg.span), label);
+        diagnostic.help = help;
+        self.sink.push(diagnostic);
+    }
+
+    /// A bare word.
+    pub(super) fn as_word(&self, arg: &Arg<'_>) -> Option<At<String>> {
+        match &arg.value {
+            Value::Word(word) => Some(At::new((*word).to_owned(), self.place(arg.span))),
+            _ => None,
+        }
+    }
+
+    /// The first argument, as a bare word.
+    pub(super) fn word(&self, node: &Node<'_>) -> Option<At<String>> {
+        node.values().next().and_then(|a| self.as_word(a))
+    }
+
+    /// All arguments that are bare words.
+    pub(super) fn words(&self, node: &Node<'_>) -> Vec<At<String>> {
+        node.values().filter_map(|a| self.as_word(a)).collect()
+    }
+
+    /// All arguments that are strings.
+    pub(super) fn strings(&self, node: &Node<'_>) -> Vec<At<String>> {
+        let string = |a: &Arg<'_>| match &a.value {
+            Value::Str { text, .. } => Some(At::new(text.to_string(), self.place(a.span))),
+            _ => None,
+        };
+        node.values().filter_map(string).collect()
+    }
+
+    /// An item of a selection.
+    pub(super) fn sel(&self, arg: &Arg<'_>) -> Option<Sel> {
+        let place = self.place(arg.span);
+        Some(match &arg.value {
+            Value::Str { text, verbatim } => {
+                let (not, glob) = text.strip_prefix('!').map_or((false, text.as_ref()), |glob| (true, glob));
+                let inner = verbatim.then_some(arg.span.start + 1 + usize::from(not));
+                Sel { not, what: At::new(SelKind::Glob(glob.to_owned()), place), inner }
+            }
+            Value::Word(name) => {
+                Sel { not: false, what: At::new(SelKind::Name((*name).to_owned()), place), inner: None }
+            }
+            Value::Not(name) => Sel { not: true, what: At::new(SelKind::Name((*name).to_owned()), place), inner: None },
+            _ => return None,
+        })
+    }
+
+    fn sels(&self, node: &Node<'_>) -> Vec<Sel> {
+        node.values().filter_map(|a| self.sel(a)).collect()
+    }
+
+    /// A plain glob: it selects, it does not exclude.
+    fn glob(&mut self, node: &Node<'_>, arg: &Arg<'_>) -> Option<Sel> {
+        let sel = self.sel(arg)?;
+        if sel.not {
+            let message = format!("`{}` takes no excluding globs", node.statement.word);
+            let help = r"leave the `!` out; a name that begins with `!` is written `'\!…'`".to_owned();
+            self.fault(error::EXCLUDING_GLOB, arg, message, "begins with `!`", Some(help));
+            return None;
+        }
+        Some(sel)
+    }
+
+    fn globs(&mut self, node: &Node<'_>) -> Vec<Sel> {
+        node.values().filter_map(|a| self.glob(node, a)).collect()
+    }
+
+    /// A whole number within bounds, never above what JSON readers keep exact.
+    pub(super) fn number(&mut self, arg: &Arg<'_>, least: u64, most: u64) -> Option<u64> {
+        let Value::Word(word) = arg.value else { return None };
+        let most = most.min(MAX_INTEGER);
+        let digits = !word.is_empty() && word.bytes().all(|b| b.is_ascii_digit());
+        let value = word.parse::<u64>().ok().filter(|n| digits && (least..=most).contains(n));
+        if value.is_none() {
+            let message = if digits {
+                format!("{} is out of range", shown(word))
+            } else {
+                format!("{} is no whole number", shown(word))
+            };
+            let label = if most >= u64::from(u32::MAX) {
+                format!("a whole number, {least} or more, is expected")
+            } else {
+                format!("a whole number from {least} to {most} is expected")
+            };
+            self.fault(error::BAD_NUMBER, arg, message, &label, None);
+        }
+        value
+    }
+
+    fn small(&mut self, arg: &Arg<'_>, most: u32) -> Option<u32> {
+        self.number(arg, 0, u64::from(most)).and_then(|n| u32::try_from(n).ok())
+    }
+
+    /// 0, 1 or 2.
+    pub(super) fn tier(&mut self, arg: &Arg<'_>) -> Option<At<u8>> {
+        let value = self.number(arg, 0, 2).and_then(|n| u8::try_from(n).ok())?;
+        Some(At::new(value, self.place(arg.span)))
+    }
+
+    /// A duration, in milliseconds.
+    pub(super) fn duration(&mut self, arg: &Arg<'_>) -> Option<u64> {
+        let Value::Word(word) = arg.value else { return None };
+        parse_duration(word)
+            .map_err(|e| {
+                let message = format!("{} is no duration", shown(word));
+                let help = (e == UnitError::NoUnit).then(|| format!("did you mean `{word}s`?"));
+                let help = help.unwrap_or_else(|| "a duration is written `500ms`, `30s`, `10m` or `2h`".to_owned());
+                self.fault(error::BAD_DURATION, arg, message, unit_fault(e), Some(help));
+            })
+            .ok()
+    }
+
+    /// One of a few words.
+    pub(super) fn one_of(&mut self, arg: &Arg<'_>, known: &[&'static str]) -> Option<&'static str> {
+        let Value::Word(word) = arg.value else { return None };
+        let found = known.iter().find(|k| **k == word);
+        if found.is_none() {
+            let help = match nearest(word, known.iter().copied()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("known are: {}", known.join(" ")),
+            };
+            self.fault(
+                error::UNKNOWN_WORD,
+                arg,
+                format!("unknown word {}", shown(word)),
+                "means nothing here",
+                Some(help),
+            );
+        }
+        found.copied()
+    }
+
+    fn exit_codes(&mut self, node: &Node<'_>) -> Vec<At<i32>> {
+        let mut codes = Vec::new();
+        for arg in node.values() {
+            let code = self.number(arg, 0, 255).and_then(|n| i32::try_from(n).ok());
+            codes.extend(code.map(|n| At::new(n, self.place(arg.span))));
+        }
+        codes
+    }
+
+    fn variables(&mut self, node: &Node<'_>) -> Vec<At<String>> {
+        let mut names = Vec::new();
+        for arg in node.values() {
+            let Value::Word(word) = arg.value else { continue };
+            if is_env_name(word.strip_suffix('*').unwrap_or(word)) {
+                names.extend(self.as_word(arg));
+            } else {
+                let message = format!("{} names no variable", shown(word));
+                let help = "a name has letters, digits and `_`; only its end may be `*`, as in `CARGO_*`".to_owned();
+                self.fault(error::BAD_VARIABLE, arg, message, "the name of a variable is expected", Some(help));
+            }
+        }
+        names
+    }
+
+    /// `A..B`, in bytes, either end perhaps open.
+    fn size_range(&mut self, arg: &Arg<'_>) -> Option<Assertion> {
+        let Value::Word(word) = arg.value else { return None };
+        let wrong =
+            |e: UnitError| (unit_fault(e), "a size is written `10B`, `64KiB`, `2MiB`, `1GiB`, `1MB`".to_owned());
+        let end = |text: &str| if text.is_empty() { Ok(None) } else { parse_size(text).map(Some).map_err(wrong) };
+        let read = match word.split_once("..") {
+            None => Err((
+                "`..` is missing",
+                format!("write `{word}..{word}` for exactly that, `{word}..` for at least that"),
+            )),
+            Some(("", "")) => Err(("both ends are open", "give one end: `1B..`, `..2MiB` or `1B..2MiB`".to_owned())),
+            Some((min, max)) => end(min).and_then(|min| end(max).map(|max| (min, max))),
+        };
+        let read = read.and_then(|range| match range {
+            (Some(min), Some(max)) if min > max => {
+                let (low, high) = word.split_once("..").unwrap_or_default();
+                Err(("the first end is above the second", format!("did you mean `{high}..{low}`?")))
+            }
+            (min, max) => Ok(Assertion::Size { max, min }),
+        });
+        read.map_err(|(label, help)| {
+            self.fault(error::BAD_SIZE, arg, format!("{} is no range of sizes", shown(word)), label, Some(help));
+        })
+        .ok()
+    }
+
+    /// A line of a `file` block.
+    pub(super) fn assertion(&mut self, node: &Node<'_>) -> Option<Assertion> {
+        let first = node.values().next();
+        let text = || match first.map(|a| &a.value) {
+            Some(Value::Str { text, .. }) => Some(text.to_string()),
+            _ => None,
+        };
+        Some(match node.statement.keyword {
+            Keyword::Exists => Assertion::Exists,
+            Keyword::Absent => Assertion::Absent,
+            Keyword::NotEmpty => Assertion::NotEmpty,
+            Keyword::Contains => Assertion::Contains(text()?),
+            Keyword::Lacks => Assertion::Lacks(text()?),
+            Keyword::Matches => Assertion::Matches(text()?),
+            Keyword::Size => self.size_range(first?)?,
+            Keyword::Type => {
+                Assertion::Type(match self.one_of(first?, &["file", "dir", "symlink", "executable", "utf8"])? {
+                    "file" => FileType::File,
+                    "dir" => FileType::Dir,
+                    "symlink" => FileType::Symlink,
+                    "executable" => FileType::Executable,
+                    _ => FileType::Utf8,
+                })
+            }
+            _ => return None,
+        })
+    }
+
+    /// A setting of a check or of `defaults`.
+    pub(super) fn setting(&mut self, node: &Node<'_>) -> Option<Setting> {
+        if node.statement.slots == [Slot::Assignment] {
+            return match node.args.first().map(|a| &a.value) {
+                Some(Value::Assignment(pair)) => Some(Setting::Env(pair.0.clone(), pair.1.clone())),
+                _ => None,
+            };
+        }
+        match node.statement.keyword {
+            Keyword::Setup => return Some(Setting::Setup),
+            Keyword::Always => return Some(Setting::Always),
+            Keyword::Optional => return Some(Setting::Optional),
+            _ => {}
+        }
+        let first = node.values().next()?;
+        let text = || match &first.value {
+            Value::Str { text, .. } => Some(text.to_string()),
+            Value::Word(word) => Some((*word).to_owned()),
+            _ => None,
+        };
+        Some(match node.statement.keyword {
+            Keyword::Describe => Setting::Describe(text()?),
+            Keyword::Dir => Setting::Dir(text()?),
+            Keyword::PassEnv => Setting::PassEnv(some(self.variables(node))?),
+            Keyword::ToolPath => Setting::ToolPath(self.strings(node)),
+            Keyword::Timeout => Setting::Timeout(self.duration(first)?),
+            Keyword::Retries => Setting::Retries(self.small(first, u32::MAX)?),
+            Keyword::Exit => Setting::Exit(some(self.exit_codes(node))?),
+            Keyword::SkipExit => Setting::SkipExit(some(self.exit_codes(node))?),
+            Keyword::Tier => Setting::Tier(self.tier(first)?.value),
+            Keyword::Tags => Setting::Tags(self.words(node)),
+            Keyword::Needs => Setting::Needs(self.words(node)),
+            Keyword::Produces => Setting::Produces(some(self.globs(node))?),
+            Keyword::Cleans => Setting::Cleans(some(self.globs(node))?),
+            Keyword::Requires => Setting::Requires(some(self.globs(node))?),
+            Keyword::Unchanged => Setting::Unchanged(self.sels(node)),
+            Keyword::Inputs => Setting::Inputs(self.sels(node)),
+            Keyword::Exclusive => Setting::Exclusive(text()?),
+            Keyword::Format => Setting::Format(self.one_of(first, FORMATS)?.to_owned()),
+            Keyword::Report => {
+                let format = self.one_of(first, REPORTS);
+                let glob = node.values().nth(1).and_then(|a| self.glob(node, a));
+                Setting::Report(format?.to_owned(), glob?)
+            }
+            Keyword::MaxErrors => Setting::MaxErrors(self.number(first, 0, u64::MAX)?),
+            Keyword::MaxWarnings => Setting::MaxWarnings(self.number(first, 0, u64::MAX)?),
+            Keyword::MinTests => Setting::MinTests(self.number(first, 0, u64::MAX)?),
+            Keyword::Severity => Setting::Severity(match self.one_of(first, &["blocking", "warning"])? {
+                "blocking" => Severity::Blocking,
+                _ => Severity::Warning,
+            }),
+            Keyword::CheckContext => Setting::Context(self.sels(node)),
+            _ => return None,
+        })
+    }
+}
+
+/// A list whose every item was found fault with is none: that it is empty need not be said as well.
+fn some<T>(list: Vec<T>) -> Option<Vec<T>> {
+    (!list.is_empty()).then_some(list)
+}
+
+fn unit_fault(error: UnitError) -> &'static str {
+    match error {
+        UnitError::Number => "a number is expected at its beginning",
+        UnitError::NoUnit => "the unit is missing",
+        UnitError::UnknownUnit => "the unit is unknown",
+        UnitError::Zero => "it must be more than zero",
+        UnitError::Overflow => "it is too large",
+    }
+}

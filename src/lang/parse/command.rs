@@ -1,0 +1,191 @@
+//! What is wrong with a command in a contract file, and how would its author write it instead? (language.md section 3)
+
+use crate::base::command::{Command, Unsupported, UnsupportedReason};
+use crate::base::diagnostic::{Code, Diagnostic};
+use crate::base::span::{Place, SourceId, Span};
+use crate::lang::command::{argv, unsupported};
+use crate::lang::error::{self, shown};
+use crate::lang::word::{Fault, Remark, Scan, scan};
+use std::collections::BTreeSet;
+
+/// Reads a command, reports every fault once, and tells whether there was one. `verb` is the word in front of it.
+pub(super) fn read(
+    text: &str,
+    offset: usize,
+    verb: &str,
+    source: SourceId,
+    report: &mut dyn FnMut(Diagnostic),
+) -> (Command, bool) {
+    let words = scan(text);
+    let place = |span: Span| Place::new(source, Span::new(offset + span.start, offset + span.end));
+    let mut broken = false;
+    let mut told: BTreeSet<(UnsupportedReason, &str)> = BTreeSet::new();
+    for fault in &words.faults {
+        let found = text.get(fault.span.start..fault.span.end).unwrap_or_default();
+        if !told.insert((fault.reason, found)) {
+            continue;
+        }
+        broken = true;
+        let (code, message, label) = describe(*fault, found, &words);
+        let mut diagnostic = Diagnostic::error(code, message).label(place(fault.span), label);
+        diagnostic.help = help(*fault, found, verb, &words, text);
+        report(diagnostic);
+    }
+    for remark in &words.remarks {
+        match *remark {
+            Remark::ChangedInWord(span) => {
+                broken = true;
+                report(
+                    Diagnostic::error(error::CHANGED_IN_WORD, "`{changed}` is part of a longer word")
+                        .label(place(span), "only a word of its own stands for the changed files")
+                        .help("write `{changed}` between blanks, or quote it with '…' for the literal text"),
+                );
+            }
+            Remark::Glob(span) => {
+                let found = text.get(span.start..span.end).unwrap_or_default();
+                report(
+                    Diagnostic::warning(error::COMMAND_GLOB, format!("{} is passed on literally", shown(found)))
+                        .label(place(span), "there is no shell to expand this")
+                        .help("quote it with '…' if the program expands it itself, or use the verb `shell`"),
+                );
+            }
+        }
+    }
+    if let (":", false, Some(first)) = (verb, broken, words.words.first())
+        && let Some(verb) = VERBS.iter().find(|v| first.bare && v.as_bytes() == first.bytes)
+    {
+        report(
+            Diagnostic::warning(error::VERB_AS_PROGRAM, format!("this starts a program with the name `{verb}`"))
+                .label(place(first.span), "no verb stands here")
+                .help("leave the verb out, or write it in a block: `check NAME {`"),
+        );
+    }
+    let command = match unsupported(text, &words) {
+        None if broken => none(text),
+        None => argv(words),
+        Some(fault) => Command::Unsupported { text: text.to_owned(), unsupported: fault },
+    };
+    (command, broken)
+}
+
+/// Verbs that hardly are the names of programs. `test` and `file` are.
+const VERBS: &[&str] = &["run", "compile", "lint", "shell", "judge"];
+
+/// The command of a line that has none.
+pub(super) fn none(text: &str) -> Command {
+    let reason = UnsupportedReason::Empty;
+    let unsupported = Unsupported { chain: Vec::new(), offset: 0, reason, text: String::new() };
+    Command::Unsupported { text: text.to_owned(), unsupported }
+}
+
+fn describe(fault: Fault, found: &str, words: &Scan<'_>) -> (Code, String, &'static str) {
+    let text = if found == "\n" { "a line break".to_owned() } else { shown(found) };
+    match fault.reason {
+        UnsupportedReason::Operator => (
+            error::COMMAND_OPERATOR,
+            format!("{text} is a shell operator, and no shell reads this"),
+            "means nothing here",
+        ),
+        UnsupportedReason::Expansion => (
+            error::COMMAND_EXPANSION,
+            format!("{text} would be expanded by a shell, and no shell reads this"),
+            "stays as it is",
+        ),
+        UnsupportedReason::Builtin => {
+            (error::COMMAND_BUILTIN, format!("{text} is a part of the shell, no program"), "no program has this name")
+        }
+        UnsupportedReason::Quote if found == "\0" => {
+            (error::COMMAND_QUOTE, "a NUL character can be in no argument".to_owned(), "here")
+        }
+        UnsupportedReason::Quote if found == "\\" => {
+            (error::COMMAND_QUOTE, "a backslash has nothing behind it".to_owned(), "nothing follows")
+        }
+        UnsupportedReason::Quote if found.starts_with('\\') => {
+            (error::COMMAND_QUOTE, format!("{text} is no escape of `$'…'`"), "unknown escape")
+        }
+        UnsupportedReason::Quote => (error::COMMAND_QUOTE, format!("the quote {text} is not closed"), "opened here"),
+        UnsupportedReason::Comment => (error::COMMAND_OPERATOR, format!("{text} begins a comment"), "here"),
+        UnsupportedReason::Empty if !words.words.is_empty() => {
+            (error::COMMAND_EMPTY, "the name of the program is empty".to_owned(), "an empty word")
+        }
+        UnsupportedReason::Empty if !words.env.is_empty() => {
+            (error::COMMAND_EMPTY, "assignments alone start no program".to_owned(), "a program is expected here")
+        }
+        UnsupportedReason::Empty => {
+            (error::COMMAND_EMPTY, "the command is missing".to_owned(), "a command is expected here")
+        }
+        UnsupportedReason::Program => {
+            (error::COMMAND_PROGRAM, format!("{text} is not the name of a program"), "a program is expected here")
+        }
+    }
+}
+
+fn help(fault: Fault, found: &str, verb: &str, words: &Scan<'_>, text: &str) -> Option<String> {
+    let first = words.words.first().map(|w| w.bytes.as_slice());
+    let second = || words.words.get(1).and_then(|w| text.get(w.span.start..w.span.end)).unwrap_or("DIR");
+    let at_end = text.get(fault.span.end..).is_some_and(|rest| rest.trim().is_empty());
+    Some(match (fault.reason, found) {
+        (UnsupportedReason::Operator, "&&") if first == Some(b"cd") => {
+            format!(
+                "leave out the `cd`, and give the check the setting `dir \"{}\"`",
+                second().trim_matches(['"', '\''])
+            )
+        }
+        (UnsupportedReason::Operator, "&&") => {
+            "write two checks, and `sequence first -> second` for their order, or `needs first` in the second"
+                .to_owned()
+        }
+        (UnsupportedReason::Operator, "||") => {
+            "accept the exit code with `exit 0 1`, or use the verb `shell` for the whole line".to_owned()
+        }
+        (UnsupportedReason::Operator, ";" | "\n") => {
+            "write one check for each command; `sequence` puts them in order".to_owned()
+        }
+        (UnsupportedReason::Operator, "|") => "use the verb `shell` for a pipe, or quote it with '…'".to_owned(),
+        (UnsupportedReason::Operator, "&") => {
+            "a check ends with its command; use the verb `shell`, or quote it with '…'".to_owned()
+        }
+        (UnsupportedReason::Operator, "<" | ">") => {
+            "output is recorded anyway; use the verb `shell` to redirect, or quote it with '…'".to_owned()
+        }
+        (UnsupportedReason::Operator, "{") if at_end => {
+            "a line with a command opens no block: write `check NAME {`, and the command as `run …` in the block"
+                .to_owned()
+        }
+        (UnsupportedReason::Operator, "!") => {
+            "leave out the `!`, and accept the failure with the setting `exit 1`".to_owned()
+        }
+        (UnsupportedReason::Operator | UnsupportedReason::Comment, _) => {
+            "quote it with '…' for the literal character, or use the verb `shell`".to_owned()
+        }
+        (UnsupportedReason::Expansion, _) => {
+            "there is no expansion: quote it with '…' for the literal text, or use the verb `shell`".to_owned()
+        }
+        (UnsupportedReason::Builtin, _) => match first {
+            Some(b"cd") => format!("give the check the setting `dir \"{}\"`", second().trim_matches(['"', '\''])),
+            Some(b"export") => "give the check the setting `env NAME=VALUE`".to_owned(),
+            Some(b"command" | b"type" | b"hash") => "a program that is missing is reported anyway".to_owned(),
+            _ => "use the verb `shell`, or a script".to_owned(),
+        },
+        (UnsupportedReason::Quote, "\0") => return None,
+        (UnsupportedReason::Quote, "\\") => r"write `\\` for the character itself".to_owned(),
+        (UnsupportedReason::Quote, found) if found.starts_with('\\') => {
+            r"the escapes are `\xHH` (not 00), `\\`, `\'`, `\n`, `\t`, `\r`".to_owned()
+        }
+        (UnsupportedReason::Quote, "'") => "close it on the same line, or write `\\'` for an apostrophe".to_owned(),
+        (UnsupportedReason::Quote, _) => "close it on the same line".to_owned(),
+        (UnsupportedReason::Empty, _) => format!("write it behind `{verb}`, such as `{} pnpm test`", example(verb)),
+        (UnsupportedReason::Program, found) if verb == "test" && found.starts_with('-') => {
+            format!("`test` is a verb here: write `run test {}`, or use the verb `file`", text.trim())
+        }
+        (UnsupportedReason::Program, "{changed}") => "write the program in front of it".to_owned(),
+        (UnsupportedReason::Program, found) if found.ends_with(':') => {
+            format!("a check with this name is written `check {found} COMMAND`")
+        }
+        (UnsupportedReason::Program, _) => "a program's name does not begin with `-`".to_owned(),
+    })
+}
+
+fn example(verb: &str) -> &str {
+    if verb == ":" { "check test:" } else { verb }
+}

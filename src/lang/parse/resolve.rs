@@ -1,0 +1,178 @@
+//! Which statement does a word begin here, and what does that say about the file as a whole?
+
+use super::line::Line;
+use super::{Parser, VERSIONS};
+use crate::base::diagnostic::Diagnostic;
+use crate::base::span::Span;
+use crate::lang::ast::Node;
+use crate::lang::error::{self, shown};
+use crate::lang::statement::{self, Context, Keyword, STATEMENTS, Statement};
+use crate::lang::suggest::nearest;
+
+/// Suggestions are costly, and nobody reads more of them.
+const GUESSES: u32 = 200;
+
+impl<'a> Parser<'a> {
+    /// Which statement a word begins here; `true` beside it when it must not stand here. Reports what is wrong.
+    pub(super) fn resolve(
+        &mut self,
+        word: &str,
+        rest: &str,
+        span: Span,
+        line: &Line,
+    ) -> Option<(&'static Statement, bool)> {
+        let context = self.context();
+        if let Some(found) = statement::find(word, context) {
+            return Some((found, false));
+        }
+        if let Some((keep, found)) = self.dedented(word, line.indent) {
+            while self.frames.len() > keep {
+                if let Some(frame) = self.frames.last().filter(|f| !f.doubtful) {
+                    self.unclosed(frame.open);
+                }
+                self.pop(Span::new(line.content.start, line.content.start), None);
+            }
+            return Some((found, false));
+        }
+        if context == Context::Unknown {
+            return None;
+        }
+        let place = self.place(span);
+        if let Some(other) = STATEMENTS.iter().find(|s| s.word == word) {
+            let contexts: Vec<&str> =
+                STATEMENTS.iter().filter(|s| s.word == word).flat_map(|s| s.contexts).map(|c| c.name()).collect();
+            let mut help = format!("it stands {}", contexts.join(", or "));
+            if other.keyword == Keyword::Use {
+                help.push_str("; at the top level a check applies anyway");
+            } else if context != Context::Check && other.contexts == [Context::Check] {
+                help.push_str(": `check NAME {` … `}`");
+            }
+            self.report(
+                Diagnostic::error(error::MISPLACED_STATEMENT, format!("`{word}` does not stand {}", context.name()))
+                    .label(place, "not here")
+                    .help(help),
+            );
+            return Some((other, true));
+        }
+        let mut diagnostic = Diagnostic::error(error::UNKNOWN_STATEMENT, format!("unknown statement {}", shown(word)))
+            .label(place, "begins no statement");
+        self.guesses += 1;
+        let mut guess = None;
+        if self.guesses <= GUESSES {
+            guess = nearest(word, statement::allowed(context).map(|s| s.word))
+                .and_then(|w| statement::find(w, context))
+                .map(|s| (s, false));
+            guess = guess.or_else(|| {
+                let near = nearest(word, STATEMENTS.iter().map(|s| s.word))?;
+                STATEMENTS.iter().find(|s| s.word == near).map(|s| (s, true))
+            });
+        }
+        if rest.starts_with(':') && statement::find("check", context).is_some() {
+            guess = None;
+            diagnostic = diagnostic.help(format!("a check is written `check {word}:{}`", rest.trim_start_matches(':')));
+        } else if let Some((found, elsewhere)) = guess {
+            let stands = found.contexts.first().map_or("", |c| c.name());
+            let hint = if elsewhere { format!(", which stands {stands}") } else { String::new() };
+            diagnostic = diagnostic.help(format!("did you mean `{}`{hint}?", found.word));
+        } else if self.guesses <= GUESSES {
+            let unsupported = |s: &&Statement| matches!(s.keyword, Keyword::Import | Keyword::Expect);
+            let words: Vec<&str> = statement::allowed(context).filter(|s| !unsupported(s)).map(|s| s.word).collect();
+            diagnostic = diagnostic.help(format!("{} stand: {}", context.name(), words.join(" ")));
+        }
+        self.report(diagnostic);
+        if guess.is_none() {
+            self.break_frame();
+        }
+        guess
+    }
+
+    /// Whether the `}` before this line was forgotten: the statement does not belong into the block, stands no deeper than
+    /// the line that opened it, and belongs into what surrounds it. How many blocks stay open, and the statement.
+    fn dedented(&self, word: &str, indent: usize) -> Option<(usize, &'static Statement)> {
+        let mut keep = self.frames.len();
+        for frame in self.frames.iter().rev() {
+            if indent > frame.indent {
+                return None;
+            }
+            keep -= 1;
+            let context = keep.checked_sub(1).and_then(|i| self.frames.get(i)).map_or(Context::Top, |f| f.context);
+            if let Some(found) = statement::find(word, context) {
+                return Some((keep, found));
+            }
+        }
+        None
+    }
+
+    /// What a statement says about the file as a whole.
+    pub(super) fn remarks(&mut self, node: &Node<'a>) {
+        let place = self.place(node.keyword);
+        match node.statement.keyword {
+            Keyword::Vplan if node.broken => {}
+            Keyword::Vplan => {
+                if !self.nodes.is_empty() || !self.frames.is_empty() {
+                    let mut diagnostic = Diagnostic::error(
+                        error::MISPLACED_HEADER,
+                        "the version of the language stands before anything else, and once",
+                    )
+                    .label(place, "not here");
+                    if let Some(first) = self.nodes.first() {
+                        diagnostic = diagnostic.label(self.place(first.keyword), "the file begins here");
+                    }
+                    self.report(diagnostic.help("make `vplan 1` the first line of the file"));
+                }
+                let Some(arg) = node.args.first() else { return };
+                let found = self.slice(arg.span);
+                if !VERSIONS.contains(&found) {
+                    self.report(
+                        Diagnostic::error(error::UNKNOWN_VERSION, format!("unknown version {}", shown(found)))
+                            .label(self.place(arg.span), "of the language")
+                            .help(format!("this program knows version {}", VERSIONS.join(", "))),
+                    );
+                    // Another version has other statements: whatever else would be said might be wrong.
+                    self.stopped = found.bytes().all(|b| b.is_ascii_digit());
+                }
+            }
+            Keyword::Import => self.report(
+                Diagnostic::error(error::IMPORT_UNSUPPORTED, "`import` is not supported yet")
+                    .label(place, "this version of vplan resolves no imports")
+                    .help("write the imported statements into this file"),
+            ),
+            Keyword::Expect => self.report(
+                Diagnostic::error(error::EXPECT_UNSUPPORTED, "`expect` is not supported yet")
+                    .label(place, "this version of vplan knows no tests of contracts")
+                    .help("leave the block out"),
+            ),
+            Keyword::TierBlock => {
+                let outer = self.frames.iter().find(|f| f.node.statement.keyword == Keyword::TierBlock);
+                if let Some(outer) = outer {
+                    let diagnostic = Diagnostic::error(error::NESTED_TIER, "a `tier` block inside another")
+                        .label(place, "this one")
+                        .label(self.place(outer.node.keyword), "inside this one")
+                        .help("a check has one tier: close the outer block first");
+                    self.report(diagnostic);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn header(&mut self) {
+        let first = self.nodes.first();
+        if first.is_some_and(|n| n.statement.keyword == Keyword::Vplan) {
+            return;
+        }
+        let any = self.nodes.iter().any(|n| n.statement.keyword == Keyword::Vplan);
+        let span = first.map_or(Span::new(0, 0), |n| n.keyword);
+        if !any {
+            let place = self.place(span);
+            self.report(
+                Diagnostic::error(
+                    error::MISSING_HEADER,
+                    "the file does not say which version of the language it is in",
+                )
+                .label(place, "`vplan 1` is expected before anything else")
+                .help("begin the file with the line `vplan 1`"),
+            );
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! What stands behind a verb, a `:` or `env`? The rest of a line that is read by the rules of commands.
+
+use super::argument::Parts;
+use super::token::{self, Kind, Token};
+use super::{Parser, command};
+use crate::base::command::UnsupportedReason;
+use crate::base::diagnostic::Diagnostic;
+use crate::base::span::Span;
+use crate::base::word::Word;
+use crate::lang::ast::{Arg, Value};
+use crate::lang::error;
+use crate::lang::statement::{Item, Statement};
+use crate::lang::word;
+
+impl<'a> Parser<'a> {
+    /// `NAME: COMMAND`, or `NAME` and a block.
+    pub(super) fn check(
+        &mut self,
+        statement: &'static Statement,
+        keyword: Span,
+        rest: &'a str,
+        offset: usize,
+        parts: &mut Parts<'a>,
+    ) {
+        let start = token::blanks(rest).map_or(rest, |(rest, _)| rest);
+        let at = |text: &str| offset + rest.len() - text.len();
+        let Ok((behind, name)) = token::word(start) else {
+            let mut tokens = self.tokens(rest, offset, parts);
+            self.one(Item::Name, statement, keyword, &mut tokens, parts);
+            // The name is what is wrong; a block behind it is read, a command is not.
+            parts.open = tokens.last().filter(|t| t.kind == Kind::Mark("{")).map(|t| t.span).or(parts.open);
+            return;
+        };
+        let span = Span::new(at(start), at(behind));
+        parts.broken |= !self.name(name, span, false);
+        parts.args.reserve_exact(3);
+        parts.args.push(Arg { span, value: Value::Word(name) });
+        let next = token::blanks(behind).map_or(behind, |(rest, _)| rest);
+        if let Some(command) = next.strip_prefix(':') {
+            let colon = Span::new(at(next), at(command));
+            let spaced = next.len() != behind.len();
+            if spaced || !(command.is_empty() || command.starts_with([' ', '\t']) || command.starts_with("\\\n")) {
+                parts.broken = true;
+                let label = if spaced { "a blank before it" } else { "no blank behind it" };
+                self.report(
+                    Diagnostic::error(error::CHECK_COLON, "the `:` of a check stands directly behind its name")
+                        .label(self.place(colon), label)
+                        .help(format!("write `check {name}: {}`", command.trim())),
+                );
+            }
+            parts.args.push(Arg { span: colon, value: Value::Mark(":") });
+            return self.command(":", command, at(command), parts);
+        }
+        let mut tokens = self.tokens(next, at(next), parts);
+        match tokens.peek() {
+            None => self.missing("`: COMMAND` or a block", statement, keyword, &mut tokens, parts),
+            Some(Token { kind: Kind::Mark("{"), .. }) => self.block(statement, keyword, tokens, parts),
+            Some(token) => {
+                let span = token.span;
+                let help = format!("put a `:` behind the name: `check {name}: {}`", next.trim());
+                self.unexpected(self.slice(span), span, "`:` or `{` is expected before it", &help, parts);
+                if let Some(Token { kind: Kind::Mark("{"), span, .. }) = tokens.last() {
+                    parts.open = Some(span);
+                }
+            }
+        }
+    }
+
+    pub(super) fn command(&mut self, verb: &str, text: &'a str, offset: usize, parts: &mut Parts<'a>) {
+        let trimmed = text.trim_start_matches([' ', '\t']);
+        let offset = offset + text.len() - trimmed.len();
+        let source = self.id;
+        let (command, broken) = command::read(trimmed, offset, verb, source, &mut |d| self.report(d));
+        parts.broken |= broken;
+        let end = trimmed.trim_end().len();
+        parts.args.reserve_exact(1);
+        parts.args.push(Arg { span: Span::new(offset, offset + end), value: Value::Command(Box::new(command)) });
+        // People do write `check x: {`; reading the block all the same keeps its lines from being taken for something else.
+        let line = trimmed.trim_end();
+        if broken && (line == "{" || line.ends_with(" {") || line.ends_with("\t{")) {
+            let brace = offset + end.saturating_sub(1);
+            parts.open = Some(Span::new(brace, brace + 1));
+            parts.doubtful = true;
+        }
+    }
+
+    pub(super) fn shell(&mut self, keyword: Span, text: &'a str, offset: usize, parts: &mut Parts<'a>) {
+        let joined = join(text);
+        let trimmed = text.trim_start_matches([' ', '\t']);
+        let start = offset + text.len() - trimmed.len();
+        let span = Span::new(start, start + trimmed.trim_end().len());
+        if joined.trim().is_empty() {
+            parts.broken = true;
+            self.report(
+                Diagnostic::error(error::COMMAND_EMPTY, "the command is missing")
+                    .label(self.place(keyword), "text for a shell is expected behind it")
+                    .help("write it behind `shell`, such as `shell grep -q ok log | wc -l`"),
+            );
+        } else if joined.contains('\0') {
+            parts.broken = true;
+            self.report(
+                Diagnostic::error(error::COMMAND_QUOTE, "a NUL character can be in no argument")
+                    .label(self.place(span), "somewhere in here"),
+            );
+        } else if joined.contains("{changed}") {
+            parts.broken = true;
+            self.report(
+                Diagnostic::error(error::CHANGED_IN_SHELL, "`{changed}` has no meaning behind `shell`")
+                    .label(self.place(span), "in this text")
+                    .help("use the verb `run` with `{changed}` as a word of its own"),
+            );
+        } else if joined.ends_with([' ', '\t']) {
+            parts.broken = true;
+            self.report(
+                Diagnostic::error(error::BAD_CONTINUATION, "a blank behind a backslash ends the text")
+                    .label(self.place(span), "in this text"),
+            );
+        }
+        parts.args.push(Arg { span, value: Value::Shell(joined) });
+    }
+
+    pub(super) fn assignment(&mut self, keyword: Span, text: &'a str, offset: usize, parts: &mut Parts<'a>) {
+        let trimmed = text.trim_start_matches([' ', '\t']);
+        let offset = offset + text.len() - trimmed.len();
+        let words = word::scan(trimmed);
+        let source = self.id;
+        let empty = trimmed.trim().is_empty();
+        let faults = words.faults.iter().any(|f| f.reason != UnsupportedReason::Empty);
+        match (words.env.as_slice(), words.words.as_slice()) {
+            ([(name, value)], [])
+                if !faults && !words.remarks.iter().any(|r| matches!(r, word::Remark::ChangedInWord(_))) =>
+            {
+                let span = Span::new(offset, offset + trimmed.trim_end().len());
+                let value = Value::Assignment(Box::new(((*name).to_owned(), Word::new(value.clone()))));
+                parts.args.push(Arg { span, value });
+            }
+            _ if empty => {
+                parts.broken = true;
+                self.report(
+                    Diagnostic::error(error::MISSING_ARGUMENT, "`env` needs an assignment")
+                        .label(self.place(keyword), "`NAME=VALUE` is expected behind it")
+                        .help("it is written `env NAME=VALUE`"),
+                );
+            }
+            ([_, ..], []) | ([], [_, ..]) | ([_, ..], [_, ..]) if !faults => {
+                let span = Span::new(offset, offset + trimmed.trim_end().len());
+                let found = self.slice(span);
+                self.unexpected(
+                    found,
+                    span,
+                    "one `NAME=VALUE` is expected",
+                    "write one `env` line for each variable, and quote a value with blanks",
+                    parts,
+                );
+            }
+            _ => {
+                parts.broken = true;
+                command::read(trimmed, offset, "env", source, &mut |d| self.report(d));
+            }
+        }
+    }
+}
+
+/// Joins the lines of a shell's text: a backslash at a line's end and the blanks around it become one blank. What stands
+/// behind any other backslash is kept, a blank too.
+fn join(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut kept = 0;
+    let mut chars = text.chars().peekable();
+    let trim = |out: &mut String, kept: usize| {
+        while out.len() > kept && out.ends_with([' ', '\t']) {
+            out.pop();
+        }
+    };
+    while let Some(c) = chars.next() {
+        match (c, chars.peek()) {
+            ('\\', Some('\n')) => {
+                chars.next();
+                while chars.next_if(|c| matches!(c, ' ' | '\t')).is_some() {}
+                trim(&mut out, kept);
+                if !out.is_empty() {
+                    out.push(' ');
+                }
+            }
+            ('\\', Some(next)) => {
+                out.extend([c, *next]);
+                chars.next();
+                kept = out.len();
+            }
+            (' ' | '\t', _) if out.is_empty() => {}
+            _ => out.push(c),
+        }
+    }
+    trim(&mut out, kept);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shell_texts() {
+        for (text, want) in [
+            (" a | b ", "a | b"),
+            (" a \\\n   b", "a b"),
+            (" a\\\nb", "a b"),
+            (" \\\n a", "a"),
+            (" a\\ \\\nb", "a\\  b"),
+            (" a \\\\", "a \\\\"),
+            (" a \\\n \\\n b", "a b"),
+        ] {
+            assert_eq!(join(text), want, "{text:?}");
+        }
+    }
+}

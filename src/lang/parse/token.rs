@@ -1,0 +1,226 @@
+//! Which words, strings and marks does a statement consist of? The productions of language.md section 2.
+
+use crate::base::span::Span;
+use nom::branch::alt;
+use nom::bytes::complete::{tag, take_till, take_while, take_while_m_n, take_while1};
+use nom::character::complete::anychar;
+use nom::combinator::{map_opt, recognize, value};
+use nom::multi::many0_count;
+use nom::sequence::{delimited, preceded};
+use nom::{IResult, Parser};
+use std::borrow::Cow;
+
+/// A token of a statement, with its span in the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Token<'a> {
+    pub(super) span: Span,
+    /// Whether no blank stands between it and the token before.
+    pub(super) glued: bool,
+    pub(super) kind: Kind<'a>,
+}
+
+/// What a token is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Kind<'a> {
+    Word(&'a str),
+    Str {
+        text: Cow<'a, str>,
+        verbatim: bool,
+    },
+    /// `{`, `}`, `=`, `,`, `:`, `!`, `->`
+    Mark(&'static str),
+}
+
+/// What can be wrong with a token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fault {
+    Unclosed,
+    Escape,
+}
+
+type Parsed<'a, T> = IResult<&'a str, T, ()>;
+
+/// Takes a line apart. `offset` is where it begins in the file; faults are reported with their spans.
+pub(super) fn tokens<'a>(line: &'a str, offset: usize, fault: &mut dyn FnMut(Fault, Span)) -> Vec<Token<'a>> {
+    let mut out: Vec<Token<'a>> = Vec::new();
+    let mut rest = line;
+    loop {
+        let before = rest.len();
+        rest = blanks(rest).map_or(rest, |(rest, _)| rest);
+        let glued = rest.len() == before && !out.is_empty();
+        if rest.is_empty() {
+            return out;
+        }
+        let start = offset + line.len() - rest.len();
+        let (next, kind) = token(rest, start, fault);
+        let span = Span::new(start, start + rest.len() - next.len());
+        out.push(Token { span, glued, kind });
+        rest = next;
+    }
+}
+
+fn token<'a>(input: &'a str, start: usize, fault: &mut dyn FnMut(Fault, Span)) -> (&'a str, Kind<'a>) {
+    if let Ok((rest, mark)) = mark(input) {
+        return (rest, Kind::Mark(mark));
+    }
+    if let Ok((rest, text)) = literal(input) {
+        return (rest, Kind::Str { text: Cow::Borrowed(text), verbatim: true });
+    }
+    if input.starts_with('"') {
+        return string(input, start, fault);
+    }
+    if input.starts_with('\'') {
+        fault(Fault::Unclosed, Span::new(start, start + input.trim_end().len()));
+        return ("", Kind::Str { text: Cow::Borrowed(""), verbatim: false });
+    }
+    match word(input) {
+        Ok((rest, text)) => (rest, Kind::Word(text)),
+        // Only a backslash is left, and the line's reader has found fault with it, or one before another character.
+        Err(_) => {
+            let (rest, text) = recognize(anychar::<_, ()>).parse(input).unwrap_or(("", input));
+            (rest, Kind::Word(text))
+        }
+    }
+}
+
+/// `"…"` with its escapes. A wrong escape is reported and left out.
+fn string<'a>(input: &'a str, start: usize, fault: &mut dyn FnMut(Fault, Span)) -> (&'a str, Kind<'a>) {
+    let plain = |i| take_till::<_, &str, ()>(|c| matches!(c, '"' | '\\')).parse(i);
+    let mut rest = input.get(1..).unwrap_or_default();
+    let mut text = Cow::Borrowed("");
+    let mut verbatim = true;
+    loop {
+        let (next, part) = plain(rest).unwrap_or((rest, ""));
+        if text.is_empty() && verbatim {
+            text = Cow::Borrowed(part);
+        } else {
+            text.to_mut().push_str(part);
+        }
+        if let Some(rest) = next.strip_prefix('"') {
+            return (rest, Kind::Str { text, verbatim });
+        }
+        verbatim = false;
+        rest = match escape(next) {
+            Ok((rest, c)) => {
+                text.to_mut().push(c);
+                rest
+            }
+            Err(_) => match recognize(preceded(tag::<_, _, ()>("\\"), anychar)).parse(next) {
+                Ok((rest, found)) => {
+                    let from = start + input.len() - next.len();
+                    fault(Fault::Escape, Span::new(from, from + found.len()));
+                    rest
+                }
+                Err(_) => {
+                    fault(Fault::Unclosed, Span::new(start, start + input.trim_end().len()));
+                    return ("", Kind::Str { text, verbatim });
+                }
+            },
+        };
+    }
+}
+
+/// A backslash before the line's end joins the lines as one blank, here too.
+fn escape(input: &str) -> Parsed<'_, char> {
+    let hex = |digits: &str| u32::from_str_radix(digits, 16).ok().and_then(char::from_u32).filter(|c| *c != '\0');
+    let digits = take_while_m_n(1, 6, |c: char| c.is_ascii_hexdigit());
+    preceded(
+        tag("\\"),
+        alt((
+            value('"', tag("\"")),
+            value('\\', tag("\\")),
+            value('\n', tag("n")),
+            value('\t', tag("t")),
+            value('\r', tag("r")),
+            value(' ', tag("\n")),
+            map_opt(delimited(tag("u{"), digits, tag("}")), hex),
+        )),
+    )
+    .parse(input)
+}
+
+/// `'…'`, everything literal; or `"…"` without escapes.
+fn literal(input: &str) -> Parsed<'_, &str> {
+    let single = delimited(tag("'"), take_while(|c| c != '\''), tag("'"));
+    let double = delimited(tag("\""), take_while(|c| !matches!(c, '"' | '\\')), tag("\""));
+    alt((single, double)).parse(input)
+}
+
+fn mark(input: &str) -> Parsed<'_, &'static str> {
+    alt((
+        value("->", tag("->")),
+        value("{", tag("{")),
+        value("}", tag("}")),
+        value("=", tag("=")),
+        value(",", tag(",")),
+        value(":", tag(":")),
+        value("!", tag("!")),
+    ))
+    .parse(input)
+}
+
+/// A bare word ends at a blank, a quote, a mark, and before `->`.
+pub(super) fn word(input: &str) -> Parsed<'_, &str> {
+    let plain = |c: char| !matches!(c, ' ' | '\t' | '\n' | '"' | '\'' | '{' | '}' | '=' | ',' | ':' | '\\');
+    let (_, run) = take_while1(plain).parse(input)?;
+    let end = run.find("->").filter(|i| *i > 0).unwrap_or(run.len());
+    Ok((input.get(end..).unwrap_or_default(), input.get(..end).unwrap_or_default()))
+}
+
+/// Blanks, and backslashes that join lines.
+pub(super) fn blanks(input: &str) -> Parsed<'_, usize> {
+    many0_count(alt((take_while1(|c| matches!(c, ' ' | '\t')), tag("\\\n")))).parse(input)
+}
+
+/// Whether a word is a name: `[A-Za-z_][A-Za-z0-9_-]*`.
+pub(super) fn is_name(text: &str) -> bool {
+    let head = take_while_m_n::<_, &str, ()>(1, 1, |c: char| c.is_ascii_alphabetic() || c == '_');
+    let tail = take_while(|c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
+    (head, tail).parse(text).is_ok_and(|(rest, _)| rest.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &str) -> (Vec<String>, usize) {
+        let mut faults = 0;
+        let tokens = tokens(line, 0, &mut |_, _| faults += 1);
+        let show = |t: Token<'_>| match t.kind {
+            Kind::Word(w) => w.to_owned(),
+            Kind::Str { text, verbatim } => format!("<{text}>{}", if verbatim { "" } else { "e" }),
+            Kind::Mark(m) => format!("`{m}"),
+        };
+        (tokens.into_iter().map(show).collect(), faults)
+    }
+
+    #[test]
+    fn tokens_of_a_line() {
+        for (line, want, faults) in [
+            ("paths api = \"a/**\" '!b'", vec!["paths", "api", "`=", "<a/**>", "<!b>"], 0),
+            ("a->b -> c,d", vec!["a", "`->", "b", "`->", "c", "`,", "d"], 0),
+            ("a-b->*", vec!["a-b", "`->", "*"], 0),
+            ("!x \"\\u{61}\\n\\\"\"", vec!["`!", "x", "<a\n\">e"], 0),
+            ("size 1B..2MiB {", vec!["size", "1B..2MiB", "`{"], 0),
+            ("a \\\n b", vec!["a", "b"], 0),
+            ("\"a\\\nb\"", vec!["<a b>e"], 0),
+            ("\"a\\qb\"", vec!["<ab>e"], 1),
+            ("\"\\u{}\\u{110000}\\u{0}\\u{1234567}\"", vec!["<{}{110000}{0}{1234567}>e"], 4),
+            ("\"a", vec!["<a>e"], 1),
+            ("'a", vec!["<>e"], 1),
+            ("it's", vec!["it", "<>e"], 1),
+            ("a: b", vec!["a", "`:", "b"], 0),
+            ("\\x", vec!["\\", "x"], 0),
+        ] {
+            let want: Vec<String> = want.into_iter().map(str::to_owned).collect();
+            assert_eq!(read(line), (want, faults), "{line}");
+        }
+    }
+
+    #[test]
+    fn names() {
+        for (text, want) in [("a", true), ("_a-9", true), ("9a", false), ("-a", false), ("", false), ("ä", false)] {
+            assert_eq!(is_name(text), want, "{text}");
+        }
+    }
+}

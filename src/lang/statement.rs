@@ -1,0 +1,291 @@
+//! Which statements are there, where may each stand, and what does it take? The one table that drives parsing,
+//! suggestions, help and the canonical order (language.md sections 4 and 6).
+
+/// What surrounds a statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Context {
+    /// The top level.
+    Top,
+    /// A conditional block or a `tier` block.
+    Group,
+    /// A `check` block.
+    Check,
+    /// A `file` block.
+    File,
+    /// A `role` block.
+    Role,
+    /// A `limits` block.
+    Limits,
+    /// A `defaults` block.
+    Defaults,
+    /// A `scope` block.
+    Scope,
+    /// A `recover` block.
+    Recover,
+    /// A `gate` block.
+    Gate,
+    /// A block that is not read, because nothing is known about it.
+    Unknown,
+}
+
+impl Context {
+    /// How people call it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Context::Top => "at the top level",
+            Context::Group => "in a conditional or `tier` block",
+            Context::Check => "in a `check` block",
+            Context::File => "in a `file` block",
+            Context::Role => "in a `role` block",
+            Context::Limits => "in a `limits` block",
+            Context::Defaults => "in a `defaults` block",
+            Context::Scope => "in a `scope` block",
+            Context::Recover => "in a `recover` block",
+            Context::Gate => "in a `gate` block",
+            Context::Unknown => "in this block",
+        }
+    }
+}
+
+/// One kind of argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Item {
+    /// A name that is defined here, or a plain label.
+    Name,
+    /// A name that is defined elsewhere, perhaps in a namespace.
+    Reference,
+    /// A string.
+    Str,
+    /// A quoted glob or the name of a `paths` definition, with or without `!`.
+    Sel,
+    /// A quoted glob.
+    Glob,
+    /// A bare word that the front end reads: a number, a duration, one of a few words.
+    Word(&'static str),
+}
+
+/// A place for arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Slot {
+    /// Exactly one.
+    One(Item),
+    /// One or more.
+    Many(Item),
+    /// This very word.
+    Literal(&'static str),
+    /// `=`
+    Equals,
+    /// Groups of names, joined with `->`.
+    Groups,
+    /// The rest of the line is a command.
+    Command,
+    /// `: COMMAND`, or a block.
+    ColonOrBlock,
+    /// The rest of the line is text for a shell.
+    Shell,
+    /// `NAME=VALUE`
+    Assignment,
+    /// Anything: the statement is refused anyway.
+    Anything,
+}
+
+/// A kind of statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Statement {
+    /// Its identity.
+    pub keyword: Keyword,
+    /// The word that begins it.
+    pub word: &'static str,
+    /// Where it may stand.
+    pub contexts: &'static [Context],
+    /// What it takes.
+    pub slots: &'static [Slot],
+    /// What its block holds, if it opens one.
+    pub body: Option<Context>,
+    /// How it is written.
+    pub usage: &'static str,
+}
+
+macro_rules! statements {
+    ($($keyword:ident $word:literal in $contexts:expr, takes $slots:expr, opens $body:expr, $usage:literal;)*) => {
+        /// The identity of a statement. Their order is the canonical order of the settings in a block. A word that means
+        /// something else in another block has one for each.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Keyword {
+            $(#[doc = $usage] $keyword,)*
+        }
+
+        /// All statements.
+        pub static STATEMENTS: &[Statement] = &[$(Statement {
+            keyword: Keyword::$keyword,
+            word: $word,
+            contexts: $contexts,
+            slots: $slots,
+            body: $body,
+            usage: $usage,
+        },)*];
+    };
+}
+
+const TOP: &[Context] = &[Context::Top];
+const ENTRY: &[Context] = &[Context::Top, Context::Group];
+const GROUP: &[Context] = &[Context::Group];
+const CHECK: &[Context] = &[Context::Check];
+const SHARED: &[Context] = &[Context::Check, Context::Defaults];
+const FILE: &[Context] = &[Context::File];
+const ROLE: &[Context] = &[Context::Role];
+const LIMITS: &[Context] = &[Context::Limits];
+const SCOPE: &[Context] = &[Context::Scope];
+const RECOVER: &[Context] = &[Context::Recover];
+const GATE: &[Context] = &[Context::Gate];
+
+const COMMAND: &[Slot] = &[Slot::Command];
+const STR: &[Slot] = &[Slot::One(Item::Str)];
+const STRS: &[Slot] = &[Slot::Many(Item::Str)];
+const SELS: &[Slot] = &[Slot::Many(Item::Sel)];
+const GLOBS: &[Slot] = &[Slot::Many(Item::Glob)];
+const NAME: &[Slot] = &[Slot::One(Item::Name)];
+const NAMES: &[Slot] = &[Slot::Many(Item::Name)];
+const REFERENCES: &[Slot] = &[Slot::Many(Item::Reference)];
+const NUMBER: &[Slot] = &[Slot::One(Item::Word("a number"))];
+const NUMBERS: &[Slot] = &[Slot::Many(Item::Word("an exit code"))];
+const TIER: &[Slot] = &[Slot::One(Item::Word("a tier"))];
+const DURATION: &[Slot] = &[Slot::One(Item::Word("a duration"))];
+const FLAG: &[Slot] = &[];
+
+statements! {
+    Vplan "vplan" in TOP, takes &[Slot::One(Item::Word("a version"))], opens None, "vplan 1";
+    Contract "contract" in TOP, takes STR, opens None, "contract \"NAME\"";
+    Import "import" in TOP, takes &[Slot::Anything], opens None, "import \"PATH\"";
+    Paths "paths" in TOP, takes &[Slot::One(Item::Name), Slot::Equals, Slot::Many(Item::Sel)], opens None,
+        "paths NAME = \"GLOB\" …";
+    Check "check" in ENTRY, takes &[Slot::One(Item::Name), Slot::ColonOrBlock], opens Some(Context::Check),
+        "check NAME: COMMAND";
+    RunAnonymous "run" in ENTRY, takes COMMAND, opens None, "run COMMAND";
+    Use "use" in GROUP, takes REFERENCES, opens None, "use NAME …";
+    ByRole "byRole" in ENTRY, takes NAMES, opens Some(Context::Group), "byRole NAME … {";
+    WhenChangedAny "whenChangedAny" in ENTRY, takes SELS, opens Some(Context::Group), "whenChangedAny \"GLOB\" … {";
+    WhenChangedAll "whenChangedAll" in ENTRY, takes SELS, opens Some(Context::Group), "whenChangedAll \"GLOB\" … {";
+    WhenChangedOnly "whenChangedOnly" in ENTRY, takes SELS, opens Some(Context::Group), "whenChangedOnly \"GLOB\" … {";
+    WhenChangedNone "whenChangedNone" in ENTRY, takes SELS, opens Some(Context::Group), "whenChangedNone \"GLOB\" … {";
+    WhenExists "whenExists" in ENTRY, takes STRS, opens Some(Context::Group), "whenExists \"PATH\" … {";
+    TierBlock "tier" in ENTRY, takes TIER, opens Some(Context::Group), "tier N {";
+    Risk "risk" in TOP,
+        takes &[
+            Slot::One(Item::Name), Slot::Literal("tier"), Slot::One(Item::Word("a tier")), Slot::Many(Item::Sel),
+        ],
+        opens None, "risk NAME tier N \"GLOB\" …";
+    Sequence "sequence" in TOP, takes &[Slot::Groups], opens None, "sequence NAME -> NAME …";
+    Role "role" in TOP, takes NAME, opens Some(Context::Role), "role NAME {";
+    Limits "limits" in TOP, takes FLAG, opens Some(Context::Limits), "limits {";
+    Defaults "defaults" in TOP, takes FLAG, opens Some(Context::Defaults), "defaults {";
+    Scope "scope" in TOP, takes FLAG, opens Some(Context::Scope), "scope {";
+    Recover "recover" in TOP, takes FLAG, opens Some(Context::Recover), "recover {";
+    Gate "gate" in TOP, takes FLAG, opens Some(Context::Gate), "gate {";
+    JudgeWith "judge-with" in TOP, takes COMMAND, opens None, "judge-with COMMAND";
+    Expect "expect" in TOP, takes &[Slot::Anything], opens Some(Context::Unknown), "expect \"TEXT\" {";
+
+    Run "run" in CHECK, takes COMMAND, opens None, "run COMMAND";
+    Compile "compile" in CHECK, takes COMMAND, opens None, "compile COMMAND";
+    Test "test" in CHECK, takes COMMAND, opens None, "test COMMAND";
+    Lint "lint" in CHECK, takes COMMAND, opens None, "lint COMMAND";
+    Shell "shell" in CHECK, takes &[Slot::Shell], opens None, "shell TEXT";
+    File "file" in CHECK, takes STR, opens Some(Context::File), "file \"PATH\" {";
+    Judge "judge" in CHECK, takes STR, opens None, "judge \"QUESTION\"";
+
+    Describe "describe" in CHECK, takes STR, opens None, "describe \"TEXT\"";
+    Dir "dir" in SHARED, takes STR, opens None, "dir \"PATH\"";
+    Env "env" in SHARED, takes &[Slot::Assignment], opens None, "env NAME=VALUE";
+    PassEnv "pass-env" in SHARED, takes &[Slot::Many(Item::Word("the name of a variable"))], opens None,
+        "pass-env NAME …";
+    ToolPath "tool-path" in SHARED, takes STRS, opens None, "tool-path \"PATH\" …";
+    Timeout "timeout" in SHARED, takes DURATION, opens None, "timeout 5m";
+    Retries "retries" in SHARED, takes NUMBER, opens None, "retries N";
+    Exit "exit" in CHECK, takes NUMBERS, opens None, "exit N …";
+    SkipExit "skip-exit" in CHECK, takes NUMBERS, opens None, "skip-exit N …";
+    Tier "tier" in CHECK, takes TIER, opens None, "tier N";
+    Tags "tags" in SHARED, takes NAMES, opens None, "tags NAME …";
+    Needs "needs" in CHECK, takes REFERENCES, opens None, "needs NAME …";
+    Produces "produces" in CHECK, takes GLOBS, opens None, "produces \"GLOB\" …";
+    Cleans "cleans" in CHECK, takes GLOBS, opens None, "cleans \"GLOB\" …";
+    Requires "requires" in CHECK, takes GLOBS, opens None, "requires \"GLOB\" …";
+    Unchanged "unchanged" in CHECK, takes SELS, opens None, "unchanged \"GLOB\" …";
+    Inputs "inputs" in SHARED, takes SELS, opens None, "inputs \"GLOB\" …";
+    Setup "setup" in CHECK, takes FLAG, opens None, "setup";
+    Always "always" in CHECK, takes FLAG, opens None, "always";
+    Exclusive "exclusive" in CHECK, takes NAME, opens None, "exclusive NAME";
+    Format "format" in SHARED, takes &[Slot::One(Item::Word("the name of a format"))], opens None, "format NAME";
+    Report "report" in CHECK, takes &[Slot::One(Item::Word("a report format")), Slot::One(Item::Glob)], opens None,
+        "report junit \"GLOB\"";
+    MaxErrors "max-errors" in CHECK, takes NUMBER, opens None, "max-errors N";
+    MaxWarnings "max-warnings" in CHECK, takes NUMBER, opens None, "max-warnings N";
+    MinTests "min-tests" in CHECK, takes NUMBER, opens None, "min-tests N";
+    Severity "severity" in SHARED, takes &[Slot::One(Item::Word("`blocking` or `warning`"))], opens None,
+        "severity warning";
+    Optional "optional" in CHECK, takes FLAG, opens None, "optional";
+    CheckContext "context" in CHECK, takes SELS, opens None, "context \"GLOB\" …";
+
+    Exists "exists" in FILE, takes FLAG, opens None, "exists";
+    Absent "absent" in FILE, takes FLAG, opens None, "absent";
+    NotEmpty "not-empty" in FILE, takes FLAG, opens None, "not-empty";
+    Contains "contains" in FILE, takes STR, opens None, "contains \"TEXT\"";
+    Lacks "lacks" in FILE, takes STR, opens None, "lacks \"TEXT\"";
+    Matches "matches" in FILE, takes STR, opens None, "matches 'REGEX'";
+    Size "size" in FILE, takes &[Slot::One(Item::Word("a range of sizes"))], opens None, "size 1B..2MiB";
+    Type "type" in FILE, takes &[Slot::One(Item::Word("the type of a file"))], opens None, "type file";
+
+    RoleOnly "only" in ROLE, takes NAMES, opens None, "only TAG …";
+    RoleMaxChecks "max-checks" in ROLE, takes NUMBER, opens None, "max-checks N";
+    Budget "budget" in LIMITS, takes DURATION, opens None, "budget 10m";
+    MaxChecks "max-checks" in LIMITS, takes NUMBER, opens None, "max-checks N";
+    Jobs "jobs" in LIMITS, takes NUMBER, opens None, "jobs N";
+    Allow "allow" in SCOPE, takes SELS, opens None, "allow \"GLOB\" …";
+    Deny "deny" in SCOPE, takes SELS, opens None, "deny \"GLOB\" …";
+    RecoverOff "off" in RECOVER, takes FLAG, opens None, "off";
+    RecoverOnly "only" in RECOVER, takes NAMES, opens None, "only RULE …";
+    RecoverContract "contract" in RECOVER, takes FLAG, opens None, "contract";
+    Confirmations "confirmations" in GATE, takes NUMBER, opens None, "confirmations N";
+    GateRetries "retries" in GATE, takes NUMBER, opens None, "retries N";
+    OnExhausted "on-exhausted" in GATE, takes &[Slot::One(Item::Word("`fail`, `escalate` or `allow`"))], opens None,
+        "on-exhausted fail";
+    Propagate "propagate" in GATE, takes &[Slot::One(Item::Word("`downgrade`, `reset` or `off`"))], opens None,
+        "propagate downgrade";
+}
+
+impl Statement {
+    /// Whether the rest of its line is a command or a shell's text, so that it cannot open a block.
+    #[must_use]
+    pub fn takes_rest(&self) -> bool {
+        self.slots.iter().any(|s| matches!(s, Slot::Command | Slot::Shell))
+    }
+}
+
+/// The statement that a word begins in this context.
+#[must_use]
+pub fn find(word: &str, context: Context) -> Option<&'static Statement> {
+    let first = word.as_bytes().first();
+    // The first byte tells most of them apart, without a call.
+    STATEMENTS.iter().find(|s| s.word.as_bytes().first() == first && s.word == word && s.contexts.contains(&context))
+}
+
+/// All statements that may stand in a context.
+pub fn allowed(context: Context) -> impl Iterator<Item = &'static Statement> {
+    STATEMENTS.iter().filter(move |s| s.contexts.contains(&context))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_means_one_thing_in_each_context() {
+        for (i, a) in STATEMENTS.iter().enumerate() {
+            for b in &STATEMENTS[i + 1..] {
+                let both = a.word == b.word && a.contexts.iter().any(|c| b.contexts.contains(c));
+                assert!(!both, "{} stands twice", a.word);
+            }
+            assert!(a.usage.starts_with(a.word), "{}", a.usage);
+        }
+    }
+}

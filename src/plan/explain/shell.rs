@@ -1,0 +1,178 @@
+//! How would a person run a plan by hand? A POSIX shell script to copy; without time limits, records and recovery.
+
+use crate::base::command::is_env_name;
+use crate::base::unit::show_duration;
+use crate::base::word::{Word, is_unsafe_to_show, visible};
+use crate::check::request::{Assertion, FileType};
+use crate::check::{Kind, Severity};
+use crate::plan::{Plan, Step};
+
+/// The script. A step that a shell cannot express stands there as a comment and fails.
+#[must_use]
+pub fn shell(plan: &Plan) -> String {
+    let mut out = String::from("#!/bin/sh\n");
+    if let Some(digest) = &plan.digest {
+        out.push_str(&format!("# {digest}\n"));
+    }
+    out.push_str("# Run it at the root of the repository. Time limits, records and repairs are left out.\nset -eu\n");
+    for (at, step) in plan.steps.iter().enumerate() {
+        let limit = show_duration(step.timeout_ms);
+        out.push_str(&format!("\n# {} {} (up to {limit})\n", at + 1, visible(step.id.as_bytes())));
+        match body(step) {
+            Some(body) => out.push_str(&guarded(step, &body)),
+            None => {
+                out.push_str(&format!("# not for a shell: {}\n", visible(step.command.as_bytes())));
+                let told = sh_quote(&format!("vplan: step {} cannot run in this script", visible(step.id.as_bytes())));
+                out.push_str(&format!("echo {told} >&2\n"));
+                out.push_str(if step.severity == Severity::Blocking { "exit 1\n" } else { "" });
+            }
+        }
+    }
+    out
+}
+
+/// The step as one subshell; its exit status decides.
+fn body(step: &Step) -> Option<String> {
+    let mut words = Words::default();
+    let mut parts = Vec::new();
+    if !step.dir.is_root() {
+        parts.push(format!("cd -- {}", words.quote(&Word::new(step.dir.as_bytes()))));
+    }
+    match step.kind {
+        Kind::File => {
+            let path = step.path.as_ref()?.as_bytes();
+            let here: &[u8] = if path.starts_with(b"-") { b"./" } else { b"" };
+            let path = words.quote(&Word::new([here, path].concat()));
+            for assertion in &step.assertions {
+                parts.push(file_test(assertion, &path)?);
+            }
+        }
+        Kind::Judge => return None,
+        Kind::Run | Kind::Compile | Kind::Test | Kind::Lint | Kind::Shell => {
+            let argv = step.argv.as_ref()?;
+            let mut line = Vec::new();
+            if !step.tool_path.is_empty() {
+                let dirs: Vec<String> = step.tool_path.iter().map(|d| words.quote(&Word::new(d.as_bytes()))).collect();
+                let dirs: Vec<String> = dirs.iter().map(|d| format!("\"$root\"/{d}")).collect();
+                line.push(format!("PATH={}:\"$PATH\"", dirs.join(":")));
+            }
+            let plain = step.env.keys().all(|name| is_env_name(name));
+            if !plain {
+                line.push("env --".to_owned());
+            }
+            for (name, value) in &step.env {
+                line.push(if plain {
+                    format!("{name}={}", words.quote(value))
+                } else {
+                    words.quote(&Word::new([name.as_bytes(), b"=", value.as_bytes()].concat()))
+                });
+            }
+            line.extend(argv.iter().enumerate().map(|(i, word)| words.argument(i, word)));
+            parts.push(line.join(" "));
+        }
+    }
+    let setup = if step.tool_path.is_empty() { "" } else { "root=$(pwd); " };
+    Some(format!("({setup}{}{})", words.setup, parts.join(" && ")))
+}
+
+/// Accepted codes other than 0, and failures that only warn.
+fn guarded(step: &Step, body: &str) -> String {
+    let codes: Vec<String> = step.exit.iter().chain(&step.skip_exit).map(ToString::to_string).collect();
+    let fail = match step.severity {
+        Severity::Blocking => "exit \"$code\"".to_owned(),
+        Severity::Warning => {
+            format!("echo {} >&2", sh_quote(&format!("vplan: warning: {} failed", visible(step.id.as_bytes()))))
+        }
+    };
+    if codes == ["0"] && step.severity == Severity::Blocking {
+        return format!("{body}\n");
+    }
+    format!("code=0\n{body} || code=$?\ncase $code in {}) ;; *) {fail} ;; esac\n", codes.join("|"))
+}
+
+fn file_test(assertion: &Assertion, path: &str) -> Option<String> {
+    Some(match assertion {
+        Assertion::Exists => format!("[ -e {path} ]"),
+        Assertion::Absent => format!("[ ! -e {path} ] && [ ! -L {path} ]"),
+        Assertion::NotEmpty => format!("[ -s {path} ]"),
+        Assertion::Size { max, min } => {
+            let bound = |n: &Option<u64>, op: &str| n.map(|n| format!("[ \"$(wc -c < {path})\" {op} {n} ]"));
+            let bounds: Vec<String> = bound(min, "-ge").into_iter().chain(bound(max, "-le")).collect();
+            if bounds.is_empty() { format!("[ -e {path} ]") } else { bounds.join(" && ") }
+        }
+        Assertion::Type(FileType::File) => format!("[ -f {path} ]"),
+        Assertion::Type(FileType::Dir) => format!("[ -d {path} ]"),
+        Assertion::Type(FileType::Symlink) => format!("[ -L {path} ]"),
+        Assertion::Type(FileType::Executable) => format!("[ -f {path} ] && [ -x {path} ]"),
+        // Texts may span lines and regular expressions are of another dialect than grep's.
+        Assertion::Contains(_) | Assertion::Lacks(_) | Assertion::Matches(_) | Assertion::Type(FileType::Utf8) => {
+            return None;
+        }
+    })
+}
+
+/// Words that a terminal must not see as they are come from `printf` through a variable, so that the script stays plain text.
+#[derive(Default)]
+struct Words {
+    setup: String,
+    used: usize,
+}
+
+impl Words {
+    fn quote(&mut self, word: &Word) -> String {
+        match word.as_str() {
+            Some(text) if !text.chars().any(is_unsafe_to_show) => sh_quote(text),
+            _ => {
+                self.used += 1;
+                let octal: String = word.as_bytes().iter().map(|b| format!("\\{b:03o}")).collect();
+                // The closing x keeps newlines at the end.
+                let name = format!("w{}", self.used);
+                self.setup.push_str(&format!("{name}=$(printf '{octal}x'); {name}=${{{name}%x}}; "));
+                format!("\"${name}\"")
+            }
+        }
+    }
+
+    /// The program is always quoted where it could be a keyword or an assignment.
+    fn argument(&mut self, index: usize, word: &Word) -> String {
+        const KEYWORDS: [&str; 16] = [
+            "if", "then", "else", "elif", "fi", "do", "done", "case", "esac", "while", "until", "for", "in",
+            "function", "select", "time",
+        ];
+        let quoted = self.quote(word);
+        if index == 0
+            && (quoted.contains('=') || KEYWORDS.contains(&quoted.as_str()))
+            && !quoted.starts_with(['\'', '"'])
+        {
+            return format!("'{quoted}'");
+        }
+        quoted
+    }
+}
+
+fn sh_quote(text: &str) -> String {
+    let harmless = |c: char| c.is_ascii_alphanumeric() || "@%+=:,./_-".contains(c);
+    if !text.is_empty() && text.chars().all(harmless) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_survive_a_shell() {
+        let cases: [&[u8]; 9] = [b"a", b"", b"a b", b"it's", b"$x `y`", b"a\n", b"\xff\n\n", b"-n", "größe".as_bytes()];
+        for bytes in cases {
+            let mut words = Words::default();
+            let quoted = words.quote(&Word::new(bytes));
+            let script = format!("{}printf %s {quoted}", words.setup);
+            assert!(!script.chars().any(is_unsafe_to_show), "{script:?}");
+            #[expect(clippy::disallowed_methods, reason = "the shell is the only judge of its quoting")]
+            let output = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
+            assert_eq!(output.stdout, bytes, "{script}");
+        }
+    }
+}

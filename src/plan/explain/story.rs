@@ -1,0 +1,452 @@
+//! What is one check's whole story: what it does, when it applies, what came of it, and what would select it?
+
+use super::text::{command_line, omission, settings};
+use super::{Mark, Options, sentence, wrap};
+use crate::base::change::{ChangeSet, ChangedFile, Status};
+use crate::base::command::{quote, to_text};
+use crate::base::glob::{Item, Selection, What};
+use crate::base::path::RepoPath;
+use crate::base::word::{Word, visible};
+use crate::contract::{Check, Contract, Placement, Test};
+use crate::plan::compile::{Compiled, compile};
+use crate::plan::error::{PlanError, UNKNOWN_CHECK};
+use crate::plan::facts::{Answer, Certainty, Facts, Question};
+use crate::plan::order::{Why, Witness, witness};
+use crate::plan::overlap::Pattern;
+use crate::plan::request::Request;
+use crate::plan::select::item_text;
+use crate::plan::{Omitted, Plan, Step};
+
+/// One check, from its definition to what came of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Story<'a> {
+    /// Its id.
+    pub id: String,
+    /// Its definition, for a contract's check.
+    pub check: Option<&'a Check>,
+    /// File and line of the definition.
+    pub place: Option<(String, usize)>,
+    /// Its place in the plan, or why it has none.
+    pub outcome: Outcome<'a>,
+    /// Where it applies: for each placement what it asks for, outermost first.
+    pub placements: Vec<Vec<String>>,
+    /// For a check that was left out, the smallest change of the request that would select it, if one was found.
+    pub would: Option<Change>,
+}
+
+/// What came of a check.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome<'a> {
+    /// It is in the plan: its steps (several when it is batched) with their numbers, and for each step that it directly waits
+    /// for the reason.
+    Planned {
+        /// Number in the plan, from 1, and the step.
+        steps: Vec<(usize, &'a Step)>,
+        /// Ids of direct predecessors, and why it waits.
+        waits: Vec<(String, Why)>,
+    },
+    /// It was left out.
+    LeftOut(&'a Omitted),
+    /// A rewrite rule dropped it: the rule's name.
+    Dropped(&'a str),
+    /// It is the same work as another check of the plan.
+    Merged,
+}
+
+/// What would have to be another in a request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Change {
+    /// This role.
+    pub role: Option<String>,
+    /// At least this tier.
+    pub min_tier: Option<u8>,
+    /// Whether the files below replace the changed files instead of joining them.
+    pub instead: bool,
+    /// These files changed.
+    pub files: Vec<RepoPath>,
+    /// These paths exist.
+    pub exist: Vec<RepoPath>,
+    /// Without `--only`.
+    pub without_only: bool,
+    /// Without `--skip` of it.
+    pub without_skip: bool,
+}
+
+impl Change {
+    /// How much is another; the smallest is told.
+    fn cost(&self) -> usize {
+        let flags = [self.role.is_some(), self.min_tier.is_some(), self.without_only, self.without_skip];
+        flags.iter().filter(|f| **f).count() * 4
+            + self.files.len() * 4
+            + self.exist.len() * 4
+            + usize::from(self.instead)
+    }
+
+    /// The flags of a command line.
+    #[must_use]
+    pub fn to_args(&self) -> Vec<Word> {
+        let mut args: Vec<Word> = Vec::new();
+        if let Some(role) = &self.role {
+            args.extend([Word::from("--role"), Word::from(role.as_str())]);
+        }
+        if let Some(tier) = self.min_tier {
+            args.extend([Word::from("--min-tier"), Word::from(tier.to_string())]);
+        }
+        if !self.files.is_empty() {
+            args.push("--changed".into());
+            // `:` in front takes a path literally.
+            args.extend(self.files.iter().map(|f| {
+                let literal = f.as_bytes().contains(&b':') || f.as_bytes().starts_with(b"-");
+                Word::new([if literal { &b":"[..] } else { b"" }, f.as_bytes()].concat())
+            }));
+        } else if self.instead {
+            args.push("--changed-none".into());
+        }
+        args
+    }
+}
+
+/// Tells the story of a check by its name.
+///
+/// # Errors
+/// A name that neither the contract nor the plan knows.
+pub fn story<'a>(
+    contract: Option<&'a Contract>,
+    request: &Request,
+    facts: &Facts,
+    plan: &'a Plan,
+    name: &str,
+) -> Result<Story<'a>, PlanError> {
+    let check = contract.and_then(|c| c.checks.iter().find(|c| c.id == name));
+    let steps: Vec<(usize, &Step)> = plan
+        .steps
+        .iter()
+        .enumerate()
+        .filter(|(_, s)| s.id == name || s.check() == name)
+        .map(|(i, s)| (i + 1, s))
+        .collect();
+    let left_out = plan.omitted.iter().find(|o| o.id == name);
+    let dropped = plan.rewrites.iter().find(|r| r.dropped.iter().any(|d| d == name));
+    let outcome = match (left_out, dropped) {
+        _ if !steps.is_empty() => {
+            let waits = waits(plan, &steps);
+            Outcome::Planned { steps, waits }
+        }
+        (Some(out), _) => Outcome::LeftOut(out),
+        (None, Some(rewrite)) => Outcome::Dropped(&rewrite.recovery_rule),
+        (None, None) if check.is_some() => Outcome::Merged,
+        (None, None) => {
+            let contract_ids = contract.into_iter().flat_map(|c| c.checks.iter().map(|c| c.id.as_str()));
+            let plan_ids = plan.steps.iter().map(Step::check);
+            return Err(PlanError::unknown(UNKNOWN_CHECK, "check", name, contract_ids.chain(plan_ids)));
+        }
+    };
+    let placements = match (contract, check) {
+        (Some(contract), Some(check)) => check.placements.iter().map(|p| asks(contract, check, p)).collect(),
+        _ => Vec::new(),
+    };
+    let would = match (contract, check, &outcome) {
+        (Some(contract), Some(check), Outcome::LeftOut(_)) => smallest_change(contract, check, request, facts),
+        _ => None,
+    };
+    let place = contract.zip(check).map(|(contract, check)| (contract.path.clone(), check.line));
+    Ok(Story { id: name.to_owned(), check, place, outcome, placements, would })
+}
+
+fn waits(plan: &Plan, steps: &[(usize, &Step)]) -> Vec<(String, Why)> {
+    let Some((number, step)) = steps.first() else { return Vec::new() };
+    let why = |id: &String| {
+        let at = plan.steps.iter().position(|s| s.id == *id)?;
+        match witness(plan, at, number.checked_sub(1)?) {
+            Witness::Chain(chain) => chain.first().map(|(_, why)| (id.clone(), *why)),
+            Witness::Tier | Witness::Base | Witness::None => None,
+        }
+    };
+    step.after.iter().filter_map(why).collect()
+}
+
+/// What a placement asks for, outermost first.
+fn asks(contract: &Contract, check: &Check, placement: &Placement) -> Vec<String> {
+    let mut asks = Vec::new();
+    for condition in placement.conditions.iter().filter_map(|c| contract.conditions.get(*c)) {
+        let list = |s: &Selection| s.items.iter().map(item_text).collect::<Vec<_>>().join(" ");
+        let what = match &condition.test {
+            Test::Role(roles) => visible(roles.join(" ").as_bytes()),
+            Test::ChangedAny(s) | Test::ChangedAll(s) | Test::ChangedOnly(s) | Test::ChangedNone(s) => list(s),
+            Test::Exists(paths) => paths.iter().map(|p| format!("\"{p}\"")).collect::<Vec<_>>().join(" "),
+        };
+        asks.push(format!("{} {what} (line {})", condition.test.keyword(), condition.line));
+    }
+    if placement.is_use {
+        asks.push(format!("use {} (line {})", visible(check.id.as_bytes()), placement.line));
+    }
+    asks
+}
+
+/// The smallest change of a request that selects a check, found by trying: every answer was compiled.
+fn smallest_change(contract: &Contract, check: &Check, request: &Request, facts: &Facts) -> Option<Change> {
+    let mut changes: Vec<Change> =
+        check.placements.iter().flat_map(|p| candidates(contract, check, p, request)).collect();
+    changes.sort_by_key(Change::cost);
+    changes.into_iter().find(|change| selects(contract, check, request, facts, change))
+}
+
+/// Whether the check is in the plan of the changed request.
+fn selects(contract: &Contract, check: &Check, request: &Request, facts: &Facts, change: &Change) -> bool {
+    let mut request = request.clone();
+    let mut facts = facts.clone();
+    if let Some(role) = &change.role {
+        request.role = Some(role.clone());
+    }
+    request.min_tier = change.min_tier.map_or(request.min_tier, |t| t.max(request.min_tier));
+    let kept = if change.instead { &[] } else { request.changed.files() };
+    let added = change.files.iter().map(|p| ChangedFile { path: p.clone(), status: Status::Modified });
+    request.changed = ChangeSet::new(kept.iter().cloned().chain(added).collect());
+    if change.without_only {
+        request.only.clear();
+    }
+    if change.without_skip {
+        request.skip.retain(|s| s.name != check.id);
+    }
+    for path in &change.exist {
+        facts.add(Question::Exists(path.clone()), Answer::Word(Certainty::Yes));
+    }
+    // Files that were only thought of exist for the sake of the argument; conditions elsewhere may ask for more.
+    facts.add(Question::MissingChanged, Answer::List(Vec::new()));
+    for _ in 0..4 {
+        match compile(Some(contract), &request, &facts) {
+            Ok(Compiled::Plan(plan)) => return plan.steps.iter().any(|s| s.check() == check.id),
+            Ok(Compiled::Needs(questions)) => {
+                questions.into_iter().for_each(|q| facts.add(q, Answer::Word(Certainty::No)));
+            }
+            Err(_) => return false,
+        }
+    }
+    false
+}
+
+/// Changes that may select the check through a placement.
+fn candidates(contract: &Contract, check: &Check, placement: &Placement, request: &Request) -> Vec<Change> {
+    let mut base = Change::default();
+    let role = request.role.as_deref().unwrap_or("worker");
+    let mut wanted: Vec<&Selection> = Vec::new();
+    let mut each: Vec<RepoPath> = Vec::new();
+    let mut forbids = false;
+    let mut allowed: Option<Vec<&String>> = None;
+    for condition in placement.conditions.iter().filter_map(|c| contract.conditions.get(*c)) {
+        match &condition.test {
+            Test::Role(roles) => {
+                let keep = |r: &&String| allowed.as_ref().is_none_or(|a| a.contains(r));
+                allowed = Some(roles.iter().filter(keep).collect());
+            }
+            Test::ChangedAny(s) => wanted.push(s),
+            Test::ChangedAll(s) => {
+                let positive = s.items.iter().filter(|i| !i.not);
+                each.extend(positive.filter_map(|i| examples_of(i).into_iter().find(|p| i.selects(p) && s.selects(p))));
+                wanted.push(s);
+            }
+            Test::ChangedOnly(s) => {
+                wanted.push(s);
+                forbids = true;
+            }
+            Test::ChangedNone(_) => forbids = true,
+            Test::Exists(paths) => base.exist.extend(paths.iter().cloned()),
+        }
+    }
+    let tagged = |role: &str| {
+        contract.roles.get(role).is_none_or(|r| r.only.is_empty() || r.only.iter().any(|t| check.tags.contains(t)))
+    };
+    let mut roles: Vec<Option<String>> = Vec::new();
+    if allowed.as_ref().is_none_or(|a| a.iter().any(|r| *r == role)) && tagged(role) {
+        roles.push(None);
+    } else {
+        let names: Vec<&String> = allowed.unwrap_or_else(|| contract.roles.keys().collect());
+        roles.extend(names.into_iter().find(|r| tagged(r)).map(|r| Some(r.clone())));
+    }
+    base.without_only = !request.only.is_empty();
+    base.without_skip = request.skip.iter().any(|s| s.name == check.id);
+
+    let mut files: Vec<Vec<RepoPath>> = vec![Vec::new()];
+    let single = combined_examples(&wanted);
+    files.extend(single.iter().filter(|p| wanted.iter().all(|s| s.selects(p))).take(4).map(|p| vec![p.clone()]));
+    let mut one_each: Vec<RepoPath> =
+        wanted.iter().filter_map(|s| single.iter().find(|p| s.selects(p)).cloned()).collect();
+    one_each.extend(each);
+    one_each.sort();
+    one_each.dedup();
+    files.push(one_each);
+
+    let mut all = Vec::new();
+    for role in roles {
+        for min_tier in [None, Some(check.tier).filter(|t| *t > request.min_tier)] {
+            for files in &files {
+                for instead in [false, true] {
+                    if instead && !forbids {
+                        continue;
+                    }
+                    let exists = [Vec::new(), base.exist.clone()];
+                    for exist in exists.into_iter().take(if base.exist.is_empty() { 1 } else { 2 }) {
+                        all.push(Change {
+                            role: role.clone(),
+                            min_tier,
+                            instead,
+                            files: files.clone(),
+                            exist,
+                            ..base.clone()
+                        });
+                    }
+                }
+            }
+        }
+    }
+    all
+}
+
+/// Paths that may be selected by all of these: examples of each, and each with an example of another in place of its `**`.
+fn combined_examples(wanted: &[&Selection]) -> Vec<RepoPath> {
+    const MOST: usize = 512;
+    let patterns: Vec<Pattern> = wanted.iter().flat_map(|s| globs(&s.items)).collect();
+    let plain: Vec<String> = patterns.iter().flat_map(|p| p.examples(&["x"])).take(MOST).collect();
+    let fillers: Vec<&str> = plain.iter().map(String::as_str).take(32).collect();
+    let mixed: Vec<String> = patterns.iter().flat_map(|p| p.examples(&fillers)).take(MOST).collect();
+    let mut paths: Vec<RepoPath> =
+        plain.iter().chain(&mixed).filter_map(|p| RepoPath::from_exact(p.as_bytes())).collect();
+    paths.sort_by_key(|p| (p.as_bytes().len(), p.clone()));
+    paths.dedup();
+    paths
+}
+
+fn examples_of(item: &Item) -> Vec<RepoPath> {
+    let patterns = globs(std::slice::from_ref(item));
+    patterns.iter().flat_map(|p| p.examples(&["x"])).filter_map(|p| RepoPath::from_exact(p.as_bytes())).collect()
+}
+
+/// The positive globs of a list, named ones included.
+fn globs(items: &[Item]) -> Vec<Pattern> {
+    let of = |item: &Item| match &item.what {
+        What::Glob(glob) => vec![Pattern::new(glob)],
+        What::Paths { items, .. } => globs(&items.items),
+    };
+    items.iter().filter(|i| !i.not).flat_map(of).collect()
+}
+
+/// The story as a text.
+#[must_use]
+pub fn story_text(story: &Story, options: &Options) -> String {
+    let mut out = String::new();
+    let paint = |mark, text: &str| options.style.paint(mark, text);
+    let id = visible(story.id.as_bytes());
+    let mut line = |indent: usize, mark: Option<Mark>, text: &str| {
+        for (i, part) in wrap(text, options.width.saturating_sub(indent).max(20)).iter().enumerate() {
+            let part = mark.map_or_else(|| part.clone(), |m| paint(m, part));
+            let pad = if i == 0 { indent } else { indent + 2 };
+            out.push_str(format!("{:pad$}{part}", "").trim_end());
+            out.push('\n');
+        }
+    };
+    match &story.outcome {
+        Outcome::Planned { steps, .. } => {
+            let numbers: Vec<String> = steps.iter().map(|(n, _)| n.to_string()).collect();
+            line(0, Some(Mark::Title), &format!("{id} runs as step {}", shorten(&numbers)));
+        }
+        Outcome::LeftOut(out) => {
+            line(0, Some(Mark::Title), &format!("{id} is left out"));
+            line(2, Some(Mark::Bad), &omission(out));
+        }
+        Outcome::Dropped(rule) => {
+            line(0, Some(Mark::Title), &format!("{id} was dropped by the repair {}", visible(rule.as_bytes())));
+        }
+        Outcome::Merged => line(0, Some(Mark::Title), &format!("{id} is the same work as another check of the plan")),
+    }
+    if let Some(text) = story.check.and_then(|c| c.describe.as_ref()) {
+        line(2, Some(Mark::Dim), &visible(text.as_bytes()));
+    }
+    if let Outcome::Planned { steps, waits } = &story.outcome
+        && let Some((_, step)) = steps.first()
+    {
+        line(2, Some(Mark::Dim), &settings(step).join(", "));
+        line(2, Some(Mark::Command), &format!("$ {}", command_line(step)));
+        if !step.dir.is_root() {
+            line(2, None, &format!("in {}", step.dir));
+        }
+        for (name, value) in &step.env {
+            line(2, None, &format!("env {}={}", visible(name.as_bytes()), quote(value)));
+        }
+        line(0, None, "");
+        line(0, Some(Mark::Title), "why it runs");
+        for reason in &step.reasons {
+            line(2, Some(Mark::Good), &sentence(reason, crate::base::matching::SHOWN));
+        }
+        if !waits.is_empty() {
+            line(0, None, "");
+            line(0, Some(Mark::Title), "what it waits for");
+            for (id, why) in waits {
+                let why = match why {
+                    Why::Needs => "needed",
+                    Why::Sequence => "sequence",
+                    Why::Artifacts => "artifacts",
+                };
+                line(2, None, &format!("{} ({why})", visible(id.as_bytes())));
+            }
+        }
+    }
+    if let Some((file, at)) = &story.place {
+        line(0, None, "");
+        line(0, Some(Mark::Title), &format!("when it applies ({}:{at})", visible(file.as_bytes())));
+        for (i, placement) in story.placements.iter().enumerate() {
+            let head = if i == 0 { "" } else { "or " };
+            let text = if placement.is_empty() { "always".to_owned() } else { placement.join(", and ") };
+            line(2, None, &format!("{head}{text}"));
+        }
+        if let Some(tier) = story.check.map(|c| c.tier).filter(|t| *t > 0) {
+            line(2, None, &format!("and tier {tier} is reached"));
+        }
+    }
+    if let Outcome::LeftOut(_) = story.outcome
+        && story.check.is_some()
+    {
+        line(0, None, "");
+        line(0, Some(Mark::Title), "what would select it");
+        match &story.would {
+            None => line(2, None, "no change of the request was found that would"),
+            Some(change) => {
+                for text in change_text(change) {
+                    line(2, Some(Mark::Good), &text);
+                }
+                let args = change.to_args();
+                if !args.is_empty() {
+                    let command: Vec<Word> = ["vplan", "explain"].map(Word::from).into_iter().chain(args).collect();
+                    line(2, Some(Mark::Command), &format!("$ {}", to_text(&Default::default(), &command)));
+                }
+            }
+        }
+    }
+    out
+}
+
+/// A change, one thing a line.
+fn change_text(change: &Change) -> Vec<String> {
+    let list = |paths: &[RepoPath]| paths.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let mut lines = Vec::new();
+    let mut add = |holds: bool, text: String| {
+        if holds {
+            lines.push(text);
+        }
+    };
+    add(change.without_only, "without --only".to_owned());
+    add(change.without_skip, "without --skip".to_owned());
+    add(change.role.is_some(), format!("role {}", visible(change.role.as_deref().unwrap_or("").as_bytes())));
+    add(change.min_tier.is_some(), format!("tier {}", change.min_tier.unwrap_or(0)));
+    add(!change.exist.is_empty(), format!("{} in the repository", list(&change.exist)));
+    let what = if change.instead { "only a change of" } else { "a change of" };
+    add(!change.files.is_empty(), format!("{what} {}", list(&change.files)));
+    add(change.instead && change.files.is_empty(), "no changed file".to_owned());
+    lines
+}
+
+fn shorten(numbers: &[String]) -> String {
+    match numbers {
+        [first, .., last] if numbers.len() > 3 => format!("{first} to {last}"),
+        few => few.join(", "),
+    }
+}

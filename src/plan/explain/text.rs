@@ -1,0 +1,274 @@
+//! What does a plan look like to a person?
+
+use super::{Mark, Options, and_more, count, sentence, wrap};
+use crate::base::command::{quote, to_text};
+use crate::base::unit::show_duration;
+use crate::base::word::visible;
+use crate::check::Severity;
+use crate::plan::definition::DEFINITION_CHANGED;
+use crate::plan::{Coverage, Omitted, Origin, Plan, Step};
+
+/// How many predecessors a step names.
+const AFTER_SHOWN: usize = 8;
+/// Ids wider than this do not push the column of reasons further.
+const WIDEST_ID: usize = 28;
+
+/// The whole plan: a summary, every step in order, every check left out, tiers, repairs, notes.
+#[must_use]
+pub fn explain_text(plan: &Plan, options: &Options) -> String {
+    let mut page = Page { options, out: String::new() };
+    page.summary(plan);
+    page.notes(plan);
+    let digits = plan.steps.len().to_string().len();
+    for (at, step) in plan.steps.iter().enumerate() {
+        page.out.push('\n');
+        page.step(at + 1, digits, step);
+    }
+    page.omitted(&plan.omitted);
+    page.tiers(plan);
+    page.rewrites(plan);
+    page.out
+}
+
+/// The settings of a step that are not what everybody has, and its time limit.
+#[must_use]
+pub fn settings(step: &Step) -> Vec<String> {
+    let mut parts = vec![step.kind.verb().to_owned(), format!("up to {}", show_duration(step.timeout_ms))];
+    let mut add = |holds: bool, text: String| {
+        if holds {
+            parts.push(text);
+        }
+    };
+    let name = |text: &String| visible(text.as_bytes());
+    let codes = |list: &[i32]| list.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+    add(step.tier > 0, format!("tier {}", step.tier));
+    add(
+        step.retries > 0,
+        count(usize::try_from(step.retries).unwrap_or(usize::MAX), "further try").replace("trys", "tries"),
+    );
+    add(step.exit != [0], format!("exit {}", codes(&step.exit)));
+    add(!step.skip_exit.is_empty(), format!("skip-exit {}", codes(&step.skip_exit)));
+    add(step.severity == Severity::Warning, "only warns".to_owned());
+    add(step.optional, "optional".to_owned());
+    add(step.setup, "setup".to_owned());
+    add(step.always, "always runs".to_owned());
+    add(step.exclusive.is_some(), format!("exclusive {}", step.exclusive.as_ref().map(name).unwrap_or_default()));
+    parts
+}
+
+/// The command as it will be started, without the environment, which has its own line.
+#[must_use]
+pub fn command_line(step: &Step) -> String {
+    match &step.argv {
+        Some(argv) => to_text(&Default::default(), argv),
+        None => visible(step.command.as_bytes()),
+    }
+}
+
+struct Page<'a> {
+    options: &'a Options<'a>,
+    out: String,
+}
+
+impl Page<'_> {
+    fn paint(&self, mark: Mark, text: &str) -> String {
+        self.options.style.paint(mark, text)
+    }
+
+    fn line(&mut self, text: &str) {
+        self.out.push_str(text.trim_end());
+        self.out.push('\n');
+    }
+
+    fn title(&mut self, text: &str) {
+        let title = self.paint(Mark::Title, text);
+        self.line("");
+        self.line(&title);
+    }
+
+    /// A label of a fixed width, then text with a hanging indent.
+    fn labelled(&mut self, indent: usize, label: &str, mark: Mark, text: &str) {
+        let column = indent + label.chars().count();
+        let width = self.options.width.saturating_sub(column).max(20);
+        let label = self.paint(Mark::Dim, label);
+        for (i, part) in wrap(text, width).iter().enumerate() {
+            let part = self.options.style.paint(mark, part);
+            let head = if i == 0 { format!("{:indent$}{label}", "") } else { format!("{:column$}", "") };
+            self.line(&format!("{head}{part}"));
+        }
+    }
+
+    fn summary(&mut self, plan: &Plan) {
+        let waiting =
+            if plan.omitted.is_empty() { String::new() } else { format!(", {} left out", plan.omitted.len()) };
+        let head = format!("{}{waiting}", count(plan.steps.len(), "step"));
+        let head = self.paint(Mark::Title, &head);
+        let request = &plan.request;
+        let mut about = vec![
+            format!("role {}", visible(request.role.as_bytes())),
+            count(request.changed.len(), "changed file"),
+            format!("risk {}", word(&request.risk)),
+        ];
+        about.extend(request.boundaries.iter().map(word));
+        if request.min_tier > 0 {
+            about.push(format!("at least tier {}", request.min_tier));
+        }
+        if word(&request.mode) != "contract" {
+            about.push(format!("mode {}", word(&request.mode)));
+        }
+        if !request.only.is_empty() {
+            about.push(format!("only {}", visible(request.only.join(" ").as_bytes())));
+        }
+        self.line(&format!("{head} for {}", about.join(", ")));
+        let policy = &plan.policy;
+        let mut how = Vec::new();
+        if let Some(contract) = &plan.contract {
+            how.push(visible(contract.path.as_bytes()));
+        }
+        if let Some(budget) = policy.budget_ms {
+            how.push(format!("budget {}", show_duration(budget)));
+        }
+        if policy.jobs > 1 {
+            how.push(format!("{} jobs", policy.jobs));
+        }
+        if !policy.fail_fast {
+            how.push("keeps going".to_owned());
+        }
+        how.extend(plan.digest.as_ref().map(ToString::to_string));
+        let how = self.paint(Mark::Dim, &how.join("  "));
+        self.line(&how);
+    }
+
+    fn notes(&mut self, plan: &Plan) {
+        for note in &plan.notes {
+            self.labelled(0, "note: ", Mark::Warn, &visible(note.message.as_bytes()));
+        }
+    }
+
+    fn step(&mut self, number: usize, digits: usize, step: &Step) {
+        let indent = digits + 2;
+        let id = self.paint(Mark::Id, &visible(step.id.as_bytes()));
+        let settings = self.paint(Mark::Dim, &settings(step).join(", "));
+        self.line(&format!("{number:>digits$}  {id}  {settings}"));
+        if let Some(text) = &step.describe {
+            self.labelled(indent, "", Mark::Dim, &visible(text.as_bytes()));
+        }
+        let command = self.paint(Mark::Command, &command_line(step));
+        let sign = self.paint(Mark::Dim, if step.argv.is_some() { "$" } else { "·" });
+        self.line(&format!("{:indent$}{sign} {command}", ""));
+        if let Some(unsupported) = &step.unsupported {
+            let text = format!("no command: `{}` needs a shell", visible(unsupported.text.as_bytes()));
+            self.labelled(indent, "  ", Mark::Warn, &text);
+        }
+        if !step.dir.is_root() {
+            self.labelled(indent, "in     ", Mark::Command, &step.dir.to_string());
+        }
+        if !step.env.is_empty() {
+            let env: Vec<String> =
+                step.env.iter().map(|(k, v)| format!("{}={}", visible(k.as_bytes()), quote(v))).collect();
+            self.labelled(indent, "env    ", Mark::Command, &env.join(" "));
+        }
+        if !step.pass_env.is_empty() {
+            self.labelled(indent, "pass   ", Mark::Command, &visible(step.pass_env.join(" ").as_bytes()));
+        }
+        if !step.tool_path.is_empty() {
+            let path: Vec<String> = step.tool_path.iter().map(ToString::to_string).collect();
+            self.labelled(indent, "tools  ", Mark::Command, &path.join(" "));
+        }
+        for (i, reason) in step.reasons.iter().enumerate() {
+            let mark = if reason.condition == DEFINITION_CHANGED { Mark::Warn } else { Mark::Good };
+            let label = if i == 0 { "why    " } else { "       " };
+            self.labelled(indent, label, mark, &sentence(reason, self.options.files));
+        }
+        if !step.after.is_empty() {
+            let shown: Vec<String> = step.after.iter().take(AFTER_SHOWN).map(|id| visible(id.as_bytes())).collect();
+            let more = step.after.len().saturating_sub(AFTER_SHOWN) as u64;
+            self.labelled(indent, "after  ", Mark::Dim, &and_more(shown, more));
+        }
+    }
+
+    fn omitted(&mut self, omitted: &[Omitted]) {
+        if omitted.is_empty() {
+            return;
+        }
+        self.title("left out");
+        let ids: Vec<String> = omitted.iter().map(|o| visible(o.id.as_bytes())).collect();
+        let widest = ids.iter().map(|id| id.chars().count()).max().unwrap_or(0).min(WIDEST_ID);
+        for (out, id) in omitted.iter().zip(&ids) {
+            let text = omission(out);
+            let pad = widest.saturating_sub(id.chars().count());
+            let id_columns = id.chars().count() + pad + 4;
+            let id = self.paint(Mark::Id, id);
+            let mark = if out.narrows { Mark::Warn } else { Mark::Bad };
+            let width = self.options.width.saturating_sub(id_columns).max(20);
+            for (i, part) in wrap(&text, width).iter().enumerate() {
+                let part = self.paint(mark, part);
+                let head = if i == 0 { format!("  {id}{:pad$}", "") } else { format!("{:1$}", "", id_columns - 2) };
+                self.line(&format!("{head}  {part}"));
+            }
+        }
+    }
+
+    fn tiers(&mut self, plan: &Plan) {
+        if plan.tiers.len() < 2 {
+            return;
+        }
+        self.title("tiers");
+        for tier in &plan.tiers {
+            let reasons = visible(tier.reasons.join(", ").as_bytes());
+            self.line(&format!("  {}  {reasons}", tier.tier));
+        }
+    }
+
+    fn rewrites(&mut self, plan: &Plan) {
+        if plan.rewrites.is_empty() {
+            return;
+        }
+        self.title("repaired");
+        for rewrite in &plan.rewrites {
+            let narrowed = if rewrite.coverage == Coverage::Narrowed { ", coverage narrowed" } else { "" };
+            let rule = self.paint(Mark::Id, &visible(rewrite.recovery_rule.as_bytes()));
+            self.line(&format!("  {rule}  {}{narrowed}", visible(rewrite.reason.as_bytes())));
+            if let Some(evidence) = &rewrite.evidence {
+                self.labelled(4, "because  ", Mark::Dim, &visible(evidence.as_bytes()));
+            }
+            for command in rewrite.previous_commands.iter().filter(|c| !rewrite.next_commands.contains(c)) {
+                self.labelled(4, "- ", Mark::Bad, &visible(command.as_bytes()));
+            }
+            for command in rewrite.next_commands.iter().filter(|c| !rewrite.previous_commands.contains(c)) {
+                self.labelled(4, "+ ", Mark::Good, &visible(command.as_bytes()));
+            }
+        }
+    }
+}
+
+/// Why a check was left out, with the lines of the contract that decided.
+#[must_use]
+pub fn omission(omitted: &Omitted) -> String {
+    let mut lines: Vec<usize> = omitted.reasons.iter().filter_map(|r| r.line).collect();
+    lines.sort_unstable();
+    lines.dedup();
+    let shown: Vec<String> = lines.iter().map(ToString::to_string).collect();
+    let at = match shown.as_slice() {
+        [] => String::new(),
+        [one] => format!(" (line {one})"),
+        many => format!(" (lines {})", many.join(", ")),
+    };
+    format!("{}{at}", visible(omitted.reason.as_bytes()))
+}
+
+/// Where a step comes from, as a word.
+#[must_use]
+pub fn origin_text(origin: Origin) -> &'static str {
+    match origin {
+        Origin::Explicit => "explicit",
+        Origin::Contract => "contract",
+        Origin::Inferred => "inferred",
+        Origin::Proposed => "proposed",
+    }
+}
+
+/// The name that a plain enumeration has in JSON.
+fn word<T: serde::Serialize>(value: &T) -> String {
+    serde_json::to_value(value).ok().and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default()
+}

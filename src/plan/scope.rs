@@ -1,0 +1,80 @@
+//! Which changes are outside the contract's scope? Denied beats allowed (language.md section 4).
+
+use super::Note;
+use crate::base::change::ChangeSet;
+use crate::base::matching::{SHOWN, match_all};
+use crate::contract::Scope;
+
+/// The kind of note that such a change gets. A run of a plan with one runs nothing.
+pub const OUTSIDE: &str = "outside-scope";
+
+/// One note for each of the first [`SHOWN`] changes outside, in byte order, and one that counts the rest.
+#[must_use]
+pub fn outside(scope: &Scope, changes: &ChangeSet) -> Vec<Note> {
+    let note = |message: String, path| Note { kind: OUTSIDE.to_owned(), message, path };
+    let mut notes = Vec::new();
+    let mut total = 0_u64;
+    if let Some(deny) = &scope.deny
+        && let Some(denied) = match_all(&[deny], changes).first()
+    {
+        total += denied.all.count;
+        let files = denied.all.first.iter().filter_map(|i| changes.files().get(usize::try_from(*i).ok()?));
+        notes.extend(files.map(|f| {
+            note(format!("`{}` is changed, which the contract's scope denies", f.path), Some(f.path.clone()))
+        }));
+    }
+    if let Some(allow) = &scope.allow {
+        let denied = |path| scope.deny.as_ref().is_some_and(|deny| deny.selects(path));
+        for file in changes.files().iter().filter(|f| !allow.selects(&f.path) && !denied(&f.path)) {
+            total += 1;
+            if notes.len() < SHOWN {
+                notes.push(note(
+                    format!("`{}` is changed, which the contract's scope does not allow", file.path),
+                    Some(file.path.clone()),
+                ));
+            }
+        }
+    }
+    let shown = u64::try_from(notes.len()).unwrap_or(u64::MAX);
+    if total > shown {
+        notes.push(note(format!("{} more changes are outside the contract's scope", total - shown), None));
+    }
+    notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::change::{ChangedFile, Status};
+    use crate::base::glob::{Glob, Item, Selection, What};
+    use crate::base::path::RepoPath;
+
+    fn selection(globs: &[&str]) -> Selection {
+        let item = |g: &&str| Item { not: false, what: What::Glob(Glob::parse(g).unwrap()) };
+        Selection { items: globs.iter().map(item).collect() }
+    }
+
+    fn outside_of(allow: Option<&[&str]>, deny: Option<&[&str]>, paths: &[&str]) -> Vec<String> {
+        let file =
+            |p: &&str| ChangedFile { path: RepoPath::from_exact(p.as_bytes()).unwrap(), status: Status::Modified };
+        let scope = Scope { allow: allow.map(selection), deny: deny.map(selection), line: None };
+        let changes = ChangeSet::new(paths.iter().map(file).collect());
+        outside(&scope, &changes).iter().filter_map(|n| n.path.as_ref()).map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn denied_beats_allowed() {
+        let files = &["docs/a", "lib/b", "src/c", "src/key.pem"];
+        assert_eq!(outside_of(None, None, files), [""; 0]);
+        assert_eq!(outside_of(Some(&["src/**", "docs/**"]), None, files), ["lib/b"]);
+        assert_eq!(outside_of(None, Some(&["**/*.pem"]), files), ["src/key.pem"]);
+        assert_eq!(outside_of(Some(&["src/**"]), Some(&["**/*.pem"]), files), ["src/key.pem", "docs/a", "lib/b"]);
+    }
+
+    #[test]
+    fn many_are_counted() {
+        let names: Vec<String> = (100..150).map(|i| format!("f{i}")).collect();
+        let paths: Vec<&str> = names.iter().map(String::as_str).collect();
+        assert_eq!(outside_of(Some(&["src/**"]), None, &paths).len(), SHOWN);
+    }
+}

@@ -1,0 +1,195 @@
+//! How is a bare list of commands seen as a plan, and what is said of its repair? (engine.md section 13, `vplan recover`)
+
+use super::{Failure, FailureCode, Recovery, Refusal, rules};
+use crate::base::command::{Command, Env, Piece, to_text};
+use crate::base::path::RepoPath;
+use crate::base::word::Word;
+use crate::check::{Kind, Severity};
+use crate::plan::request::RequestRecord;
+use crate::plan::{Coverage, Origin, Plan, Policy, Step};
+use serde::Serialize;
+
+/// A plan of explicit commands alone, `command-1` and so on. It has no digest: it was made from no request.
+#[must_use]
+pub fn bare_plan(commands: &[Command]) -> Plan {
+    let steps = commands.iter().enumerate().map(|(i, command)| step(&format!("command-{}", i + 1), command)).collect();
+    Plan {
+        contract: None,
+        digest: None,
+        facts: Vec::new(),
+        notes: Vec::new(),
+        omitted: Vec::new(),
+        policy: Policy {
+            budget_ms: None,
+            fail_fast: true,
+            jobs: 1,
+            recover: rules::ALL.iter().map(|rule| rule.name.to_owned()).collect(),
+            recover_contract: false,
+        },
+        request: RequestRecord {
+            boundaries: Vec::new(),
+            changed: Default::default(),
+            explicit: commands.iter().map(Command::to_text).collect(),
+            min_tier: 0,
+            mode: Default::default(),
+            only: Vec::new(),
+            risk: Default::default(),
+            role: "worker".to_owned(),
+            skip: Vec::new(),
+        },
+        rewrites: Vec::new(),
+        steps,
+        tiers: Vec::new(),
+        version: 1,
+    }
+}
+
+/// An explicit step with default settings. `{changed}` stands for no file here.
+#[must_use]
+pub fn step(id: &str, command: &Command) -> Step {
+    let (argv, env, unsupported) = match command {
+        Command::Argv { env, pieces } => {
+            let word = |piece: &Piece| match piece {
+                Piece::Word(word) => Some(word.clone()),
+                Piece::Changed => None,
+            };
+            (Some(pieces.iter().filter_map(word).collect::<Vec<Word>>()), env.clone(), None)
+        }
+        Command::Unsupported { unsupported, .. } => (None, Env::new(), Some(unsupported.clone())),
+    };
+    let text = match &argv {
+        Some(argv) => to_text(&env, argv),
+        None => command.to_text(),
+    };
+    Step {
+        after: Vec::new(),
+        always: false,
+        argv,
+        assertions: Vec::new(),
+        batch_of: None,
+        cleans: Vec::new(),
+        command: text,
+        context: None,
+        describe: None,
+        dir: RepoPath::root(),
+        env,
+        exclusive: None,
+        exit: vec![0],
+        format: None,
+        id: id.to_owned(),
+        inputs: None,
+        kind: Kind::Run,
+        max_errors: None,
+        max_warnings: None,
+        min_tests: None,
+        needs: Vec::new(),
+        optional: false,
+        origin: Origin::Explicit,
+        pass_env: Vec::new(),
+        path: None,
+        produces: Vec::new(),
+        question: None,
+        reasons: Vec::new(),
+        report: None,
+        requires: Vec::new(),
+        retries: 0,
+        setup: false,
+        severity: Severity::Blocking,
+        skip_exit: Vec::new(),
+        source: None,
+        tags: Vec::new(),
+        tier: 0,
+        timeout_ms: Kind::Run.default_timeout_ms(),
+        tool_path: Vec::new(),
+        unchanged: None,
+        unsupported,
+    }
+}
+
+/// A failure whose code the caller gives: `--failed N --code CODE`, N from 1.
+#[must_use]
+pub fn given(number: usize, code: FailureCode) -> Failure {
+    Failure { step: format!("command-{number}"), code, rule: "given".to_owned(), evidence: String::new() }
+}
+
+/// What `vplan recover` prints, apart from its `version`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum Answer {
+    /// Another list.
+    #[serde(rename_all = "camelCase")]
+    Rewritten {
+        /// How much is still verified.
+        coverage: Coverage,
+        /// The commands after.
+        next_commands: Vec<String>,
+        /// The same with their directories.
+        next_steps: Vec<NextStep>,
+        /// The commands before.
+        previous_commands: Vec<String>,
+        /// Such as `verification_command_missing_script_adjusted`.
+        reason: String,
+        /// The rule's name.
+        recovery_rule: String,
+        /// 1.
+        version: u32,
+    },
+    /// None.
+    Refused {
+        /// Why, on one line.
+        refused: String,
+        /// 1.
+        version: u32,
+    },
+}
+
+/// A command of the list after.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct NextStep {
+    /// Its text.
+    pub command: String,
+    /// Where it runs.
+    pub dir: RepoPath,
+}
+
+/// Words the outcome for a caller that holds a list. `Answer::Refused` is exit 44.
+#[must_use]
+pub fn answer(recovery: Recovery, failures: &[Failure]) -> Answer {
+    let refused = match recovery {
+        Recovery::Rewritten { plan, rewrite } => {
+            let next = |step: &Step| NextStep { command: step.command.clone(), dir: step.dir.clone() };
+            return Answer::Rewritten {
+                coverage: rewrite.coverage,
+                next_commands: rewrite.next_commands,
+                next_steps: plan.steps.iter().map(next).collect(),
+                previous_commands: rewrite.previous_commands,
+                reason: rewrite.reason,
+                recovery_rule: rewrite.recovery_rule,
+                version: 1,
+            };
+        }
+        Recovery::Refused(refusals) => refusals.into_iter().map(refusal).collect::<Vec<_>>().join("; "),
+        Recovery::NotApplicable => {
+            let mut codes: Vec<&str> = failures.iter().map(|f| f.code.name()).collect();
+            codes.sort_unstable();
+            codes.dedup();
+            let codes: Vec<String> = codes.into_iter().map(|c| format!("`{c}`")).collect();
+            if codes.is_empty() { "nothing failed".to_owned() } else { format!("no rule repairs {}", codes.join(", ")) }
+        }
+    };
+    Answer::Refused { refused, version: 1 }
+}
+
+fn refusal(refusal: Refusal) -> String {
+    format!("{}: {}", refusal.recovery_rule, refusal.reason)
+}
+
+/// A bare plan of commands without quoting, for tests and examples.
+#[must_use]
+pub fn plan_of_words(commands: &[&str]) -> Plan {
+    let command = |text: &&str| {
+        let pieces = text.split_whitespace().map(|w| Piece::Word(Word::from(w))).collect();
+        Command::Argv { env: Env::new(), pieces }
+    };
+    bare_plan(&commands.iter().map(command).collect::<Vec<_>>())
+}

@@ -1,1 +1,0 @@
-//! Why did a step fail? A table over arguments, exit, signal, spawn error, outputs and facts.

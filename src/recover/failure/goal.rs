@@ -1,0 +1,63 @@
+//! Was a goal asked for that does not exist? make, ninja, just.
+
+use super::invocation::{Layer, Role, Tool};
+use super::{Place, Row, Scene, Test, Text, asked_of};
+use crate::plan::facts::{Answer, Certainty};
+use crate::recover::FailureCode;
+
+/// A missing prerequisite has `, needed by` behind the name; a recursive make prints `make[1]:` in front. Neither is ours.
+pub(super) const ROWS: &[Row] = &[
+    row(
+        "make-no-rule",
+        &[Tool::Make],
+        &[
+            "{self}: *** No rule to make target '{asked}'. Stop.",
+            // Before 4.0.
+            "{self}: *** No rule to make target `{asked}'. Stop.",
+            // With `-k` it goes on.
+            "{self}: *** No rule to make target '{asked}'.",
+            // BSD
+            "{self}: don't know how to make {asked}. Stop",
+        ],
+    ),
+    row(
+        "ninja-unknown-target",
+        &[Tool::Ninja],
+        &["ninja: error: unknown target '{asked}'", "ninja: error: unknown target '{asked}', did you mean {any}"],
+    ),
+    row(
+        "just-no-recipe",
+        &[Tool::Just],
+        &["error: Justfile does not contain recipe `{asked}`", "error: Justfile does not contain recipe `{asked}`."],
+    ),
+];
+
+const fn row(name: &'static str, tools: &'static [Tool], lines: &'static [&'static str]) -> Row {
+    let unless = means_something_else;
+    Row {
+        name,
+        code: FailureCode::MissingMakeTarget,
+        test: Test::Text(Text { tools, place: Place::Stderr, lines, unless }),
+    }
+}
+
+fn means_something_else(scene: &Scene<'_>, layer: &Layer) -> bool {
+    // Only what stands in the command itself can be dropped with it.
+    layer.role != Role::Goals || layer.echoed || wrong_exit(scene, layer) || all_declared(scene, layer)
+}
+
+/// GNU make exits with 2 on any error (its manual, "Running make").
+fn wrong_exit(scene: &Scene<'_>, layer: &Layer) -> bool {
+    layer.tool == Tool::Make && scene.evidence.exit.is_some_and(|code| code != 2)
+}
+
+fn all_declared(scene: &Scene<'_>, layer: &Layer) -> bool {
+    let Some([now, _]) = asked_of(layer.clone()).and_then(|asked| asked.questions()) else { return false };
+    !layer.asked.is_empty() && layer.asked.iter().all(|goal| scene.facts.holds(&now, goal.as_bytes()) == Certainty::Yes)
+}
+
+/// Whether the repository is known to have no makefile where this layer looks for one.
+pub(super) fn has_no_makefile(scene: &Scene<'_>, layer: &Layer) -> bool {
+    let Some([now, _]) = asked_of(layer.clone()).and_then(|asked| asked.questions()) else { return false };
+    layer.tool == Tool::Make && matches!(scene.facts.get(&now), Some(Answer::Word(Certainty::No)))
+}

@@ -1,0 +1,476 @@
+//! Which tools does an argument vector start, and what does it ask of them?
+//!
+//! A command is seen as layers: `env CI=1 pnpm exec vitest run` is `env`, behind it pnpm, behind it vitest. Each layer knows
+//! its own words for "I cannot find that".
+
+mod builder;
+mod package_manager;
+
+use crate::base::path::RepoPath;
+use crate::base::word::Word;
+use crate::plan::Step;
+use builder::{just, make, ninja};
+use package_manager::{bun, npm, pnpm, script, yarn};
+
+/// The tools whose words are known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Tool {
+    Ava,
+    Bun,
+    BunTest,
+    Cargo,
+    Ctest,
+    Cypress,
+    DenoTest,
+    Go,
+    Jest,
+    Just,
+    Make,
+    Mocha,
+    Nextest,
+    Ninja,
+    Node,
+    NodeTest,
+    Npm,
+    Playwright,
+    Pnpm,
+    Pytest,
+    Python,
+    /// `uv run`, `poetry run` and their like.
+    PythonRunner,
+    Shell,
+    /// A package script whose body is not known, since its runner did not print it.
+    SilentScript,
+    Unittest,
+    Vitest,
+    /// `env`, `timeout`, `nice`: they only start something else.
+    Wrapper,
+    Yarn,
+    Other,
+}
+
+/// What a layer asks its tool to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// Run a package script.
+    Script,
+    /// Start another program.
+    Exec,
+    /// Build goals.
+    Goals,
+    /// Run a Python module.
+    Module,
+    /// Run a subcommand.
+    Subcommand,
+    /// Anything else.
+    Plain,
+}
+
+/// One tool of a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Layer {
+    pub tool: Tool,
+    pub role: Role,
+    /// The program's name without its folder.
+    pub program: String,
+    /// The scripts, goals, programs or modules asked for.
+    pub asked: Vec<String>,
+    /// Where the file stands that declares them, if that is certain.
+    pub dir: Option<RepoPath>,
+    /// Whether a name that is no script may still work (`yarn eslint` starts a program).
+    pub lenient: bool,
+    /// Whether the runner's own print of a script's body is all that tells of it.
+    pub echoed: bool,
+    /// A file given by option (`-f build.mk`), instead of the usual one.
+    pub file: Option<String>,
+}
+
+type Words<'a> = &'a [String];
+
+/// What is started by this layer, and where.
+type Inner = Option<(Vec<String>, Option<RepoPath>)>;
+
+/// More layers than any real command has.
+const DEEPEST: usize = 8;
+
+/// The layers of a step's command, outermost first. None without an argument vector.
+pub(super) fn layers_of(step: &Step) -> Vec<Layer> {
+    let words: Vec<String> = step.argv.iter().flatten().map(lossy).collect();
+    layers(&words, Some(&step.dir))
+}
+
+fn lossy(word: &Word) -> String {
+    String::from_utf8_lossy(word.as_bytes()).into_owned()
+}
+
+/// The layers of words that start in this directory, if it is known.
+pub(super) fn layers(words: Words<'_>, dir: Option<&RepoPath>) -> Vec<Layer> {
+    let mut found = Vec::new();
+    let mut next = Some((words.to_vec(), dir.cloned()));
+    while let Some((words, dir)) = next.take().filter(|(words, _)| !words.is_empty() && found.len() < DEEPEST) {
+        let (layer, inner) = peel(&words, dir);
+        found.push(layer);
+        next = inner;
+    }
+    found
+}
+
+/// The layers of a script's body as its runner printed it. Only its simple commands are looked at.
+pub(super) fn layers_of_body(body: &str) -> Vec<Layer> {
+    let mut found = Vec::new();
+    for part in body.split(['&', '|', ';']) {
+        let words: Vec<String> = part
+            .split_whitespace()
+            .map(|w| w.trim_matches(['"', '\'']).to_owned())
+            .skip_while(|w| is_assignment(w))
+            .collect();
+        found.extend(layers(&words, None).into_iter().map(|layer| Layer { echoed: true, ..layer }));
+    }
+    found
+}
+
+fn is_assignment(word: &str) -> bool {
+    word.split_once('=').is_some_and(|(name, _)| crate::base::command::is_env_name(name))
+}
+
+fn base_name(program: &str) -> &str {
+    program.rsplit('/').next().unwrap_or(program)
+}
+
+/// The directory that an option names.
+fn moved(dir: &Option<RepoPath>, to: &str) -> Option<RepoPath> {
+    dir.as_ref().and_then(|d| d.join(to.as_bytes()).ok())
+}
+
+fn peel(words: Words<'_>, dir: Option<RepoPath>) -> (Layer, Inner) {
+    let program = words.first().map(|w| base_name(w)).unwrap_or_default();
+    let rest = words.get(1..).unwrap_or_default();
+    let plain = |tool| Layer {
+        tool,
+        role: Role::Plain,
+        program: program.to_owned(),
+        asked: Vec::new(),
+        dir: dir.clone(),
+        lenient: true,
+        echoed: false,
+        file: None,
+    };
+    match program {
+        "npm" => npm(rest, plain(Tool::Npm)),
+        "pnpm" => pnpm(rest, plain(Tool::Pnpm)),
+        "yarn" | "yarnpkg" => yarn(rest, plain(Tool::Yarn)),
+        "bun" => bun(rest, plain(Tool::Bun)),
+        "npx" => exec(rest, plain(Tool::Npm), NPX_VALUES),
+        "pnpx" => exec(rest, plain(Tool::Pnpm), &[]),
+        "bunx" => exec(rest, plain(Tool::Bun), &["-p", "--package"]),
+        "corepack" => (plain(Tool::Wrapper), Some((unversioned(rest), dir))),
+        "make" | "gmake" => (make(rest, plain(Tool::Make)), None),
+        "ninja" | "ninja-build" | "samu" => (ninja(rest, plain(Tool::Ninja)), None),
+        "just" => (just(rest, plain(Tool::Just)), None),
+        "env" | "cross-env" => environment(rest, plain(Tool::Wrapper)),
+        "timeout" | "gtimeout" => {
+            let (rest, _) = skip_options(rest, &["-k", "--kill-after", "-s", "--signal"]);
+            wrapped(rest.get(1..).unwrap_or_default(), plain(Tool::Wrapper))
+        }
+        "nice" | "ionice" | "nohup" | "setsid" | "stdbuf" | "time" | "xvfb-run" => {
+            let (rest, _) = skip_options(rest, &["-n", "-c", "-p", "-i", "-o", "-e", "-s", "-f", "-w"]);
+            wrapped(rest, plain(Tool::Wrapper))
+        }
+        "uv" | "poetry" | "pipenv" | "pdm" | "rye" | "hatch" => match rest.split_first() {
+            Some((run, rest)) if run == "run" => {
+                let (rest, _) = skip_options(rest, UV_VALUES);
+                wrapped(rest, plain(Tool::PythonRunner))
+            }
+            _ => (plain(Tool::PythonRunner), None),
+        },
+        "uvx" => wrapped(skip_options(rest, UV_VALUES).0, plain(Tool::PythonRunner)),
+        "coverage" => match rest.split_first() {
+            Some((run, rest)) if run == "run" => (plain(Tool::Other), module(rest, dir).1),
+            _ => (plain(Tool::Other), None),
+        },
+        "sh" | "bash" | "dash" | "zsh" | "ksh" | "ash" => (plain(Tool::Shell), None),
+        "cargo" => cargo(rest, plain(Tool::Cargo)),
+        "cargo-nextest" => (plain(Tool::Nextest), None),
+        "go" => (with_subcommand(plain(Tool::Go), skip_options(rest, &["-C"]).0), None),
+        "node" | "nodejs" => node(rest, plain(Tool::Node)),
+        "vitest" => (plain(Tool::Vitest), None),
+        "jest" => (plain(Tool::Jest), None),
+        "react-scripts" if rest.first().is_some_and(|w| w == "test") => (plain(Tool::Jest), None),
+        "mocha" | "_mocha" => (plain(Tool::Mocha), None),
+        "ava" => (plain(Tool::Ava), None),
+        "playwright" => (plain(Tool::Playwright), None),
+        "cypress" => (plain(Tool::Cypress), None),
+        "ctest" => (plain(Tool::Ctest), None),
+        "deno" if rest.first().is_some_and(|w| w == "test") => (plain(Tool::DenoTest), None),
+        "pytest" | "py.test" => (plain(Tool::Pytest), None),
+        "unittest" => (plain(Tool::Unittest), None),
+        _ if is_python(program) => {
+            let (asked, inner) = module(rest, dir.clone());
+            let role = if asked.is_empty() { Role::Plain } else { Role::Module };
+            (Layer { role, asked, ..plain(Tool::Python) }, inner)
+        }
+        _ => (plain(Tool::Other), None),
+    }
+}
+
+fn is_python(program: &str) -> bool {
+    ["python", "pypy"].iter().any(|name| {
+        program.strip_prefix(name).is_some_and(|version| version.chars().all(|c| c.is_ascii_digit() || c == '.'))
+    })
+}
+
+fn wrapped(rest: Words<'_>, layer: Layer) -> (Layer, Inner) {
+    let asked = rest.first().map(|w| base_name(w).to_owned()).into_iter().collect();
+    let dir = layer.dir.clone();
+    (Layer { role: Role::Exec, asked, ..layer }, Some((rest.to_vec(), dir)))
+}
+
+fn environment(rest: Words<'_>, layer: Layer) -> (Layer, Inner) {
+    let (mut rest, options) = skip_options(rest, &["-u", "--unset", "-C", "--chdir"]);
+    let dir = match value(&options, &["-C", "--chdir"]) {
+        Some(to) => moved(&layer.dir, to),
+        None => layer.dir.clone(),
+    };
+    while let Some((_, further)) = rest.split_first().filter(|(first, _)| first.contains('=')) {
+        rest = further;
+    }
+    wrapped(rest, Layer { dir, ..layer })
+}
+
+/// `vitest@2.1.9` names the program `vitest`; `@scope/name` stays.
+fn unversioned(rest: Words<'_>) -> Vec<String> {
+    let mut words = rest.to_vec();
+    if let Some(first) = words.first_mut()
+        && let Some((name, _)) = first.rsplit_once('@').filter(|(name, _)| !name.is_empty())
+    {
+        *first = name.to_owned();
+    }
+    words
+}
+
+fn exec(rest: Words<'_>, layer: Layer, valued: &[&str]) -> (Layer, Inner) {
+    let (rest, _) = skip_options(rest, valued);
+    let words = unversioned(rest);
+    let dir = layer.dir.clone();
+    let asked = words.first().cloned().into_iter().collect();
+    (Layer { role: Role::Exec, asked, ..layer }, Some((words, dir)))
+}
+
+/// `-m NAME …`, behind other options. The module's name stands for its program.
+fn module(rest: Words<'_>, dir: Option<RepoPath>) -> (Vec<String>, Inner) {
+    let mut words = rest;
+    while let Some((first, further)) = words.split_first() {
+        if first == "-m" {
+            let asked = further.first().cloned().into_iter().collect();
+            return (asked, Some((further.to_vec(), dir)));
+        }
+        let takes_value = matches!(first.as_str(), "-W" | "-X");
+        if !first.starts_with('-') || first == "-" || first == "-c" {
+            break;
+        }
+        words = further.get(usize::from(takes_value)..).unwrap_or_default();
+    }
+    (Vec::new(), None)
+}
+
+const UV_VALUES: &[&str] = &[
+    "--with",
+    "--extra",
+    "--group",
+    "--only-group",
+    "-p",
+    "--python",
+    "--project",
+    "--directory",
+    "--env-file",
+    "--package",
+    "--from",
+    "--index-url",
+    "--default-index",
+];
+const NPX_VALUES: &[&str] =
+    &["-p", "--package", "-w", "--workspace", "-c", "--call", "--prefix", "--loglevel", "--registry"];
+
+type Options<'a> = Vec<(&'a str, Option<&'a str>)>;
+
+/// Options in front of the first other word; `--` ends them and goes.
+fn skip_options<'a>(words: Words<'a>, valued: &[&str]) -> (Words<'a>, Options<'a>) {
+    let mut rest = words;
+    let mut options = Vec::new();
+    while let Some((first, further)) = rest.split_first() {
+        if first == "--" {
+            return (further, options);
+        }
+        if !first.starts_with('-') || first == "-" {
+            break;
+        }
+        rest = further;
+        if let Some((name, value)) = first.split_once('=') {
+            options.push((name, Some(value)));
+        } else if valued.contains(&first.as_str()) {
+            options.push((first, rest.first().map(String::as_str)));
+            rest = rest.get(1..).unwrap_or_default();
+        } else {
+            options.push((first, None));
+        }
+    }
+    (rest, options)
+}
+
+fn value<'a>(options: &Options<'a>, names: &[&str]) -> Option<&'a str> {
+    options.iter().rev().find(|(name, _)| names.contains(name)).and_then(|(_, value)| *value)
+}
+
+fn has(options: &Options<'_>, names: &[&str]) -> bool {
+    options.iter().any(|(name, _)| names.contains(name))
+}
+
+fn node(rest: Words<'_>, layer: Layer) -> (Layer, Inner) {
+    let (words, options) =
+        skip_options(rest, &["-r", "--require", "--import", "--loader", "--run", "-C", "--conditions"]);
+    if let Some(name) = value(&options, &["--run"]) {
+        return (Layer { lenient: false, ..script(layer, name) }, None);
+    }
+    if has(&options, &["--test"]) {
+        return (Layer { tool: Tool::NodeTest, asked: words.to_vec(), ..layer }, None);
+    }
+    (layer, None)
+}
+
+fn with_subcommand(layer: Layer, rest: Words<'_>) -> Layer {
+    match rest.first() {
+        Some(name) => Layer { role: Role::Subcommand, asked: vec![name.clone()], ..layer },
+        None => layer,
+    }
+}
+
+fn cargo(rest: Words<'_>, layer: Layer) -> (Layer, Inner) {
+    let toolchain = usize::from(rest.first().is_some_and(|w| w.starts_with('+')));
+    let (words, _) = skip_options(rest.get(toolchain..).unwrap_or_default(), &["-C", "--config", "--color", "-Z"]);
+    let inner = match words.first() {
+        Some(name) if name == "nextest" => Some((vec!["cargo-nextest".to_owned()], layer.dir.clone())),
+        _ => None,
+    };
+    (with_subcommand(layer, words), inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `tool:role:asked@dir` for each layer.
+    fn shown(command: &str) -> String {
+        let words: Vec<String> = command.split_whitespace().map(str::to_owned).collect();
+        let dir = RepoPath::parse(b"d").unwrap();
+        let show = |l: Layer| {
+            let dir = l.dir.map_or("?".to_owned(), |d| d.to_string());
+            format!("{:?}:{:?}:{}@{dir}", l.tool, l.role, l.asked.join(","))
+        };
+        layers(&words, Some(&dir)).into_iter().map(show).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn package_managers() {
+        for (command, want) in [
+            ("npm run x", "Npm:Script:x@d"),
+            ("npm --silent run-script x -- --watch", "Npm:Script:x@d"),
+            ("npm test", "Npm:Script:test@d"),
+            ("npm t", "Npm:Script:test@d"),
+            ("npm run verify -w a", "Npm:Script:verify@?"),
+            ("npm -w a run verify", "Npm:Script:verify@?"),
+            ("npm --prefix web run x", "Npm:Script:x@d/web"),
+            ("npm run", "Npm:Plain:@d"),
+            ("npm install x", "Npm:Plain:@d"),
+            ("npm ci", "Npm:Plain:@d"),
+            ("pnpm run x", "Pnpm:Script:x@d"),
+            ("pnpm -s x", "Pnpm:Script:x@d Other:Plain:@d"),
+            ("pnpm --filter @shop/api run x", "Pnpm:Script:x@?"),
+            ("pnpm --filter=a test", "Pnpm:Script:test@?"),
+            ("pnpm -r --parallel run x", "Pnpm:Script:x@?"),
+            ("pnpm -C web run x", "Pnpm:Script:x@d/web"),
+            ("pnpm -C ../.. run x", "Pnpm:Script:x@?"),
+            ("pnpm run --if-present x", "Pnpm:Script:x@d"),
+            ("pnpm install x", "Pnpm:Plain:@d"),
+            ("pnpm exec vitest run", "Pnpm:Exec:vitest@d Vitest:Plain:@d"),
+            ("pnpm dlx vitest@2.1.9", "Pnpm:Exec:vitest@d Vitest:Plain:@d"),
+            ("pnpm vitest run", "Pnpm:Script:vitest@d Vitest:Plain:@d"),
+            ("yarn x", "Yarn:Script:x@d Other:Plain:@d"),
+            ("yarn run -T x", "Yarn:Script:x@d Other:Plain:@d"),
+            ("yarn workspace w run x", "Yarn:Script:x@? Other:Plain:@?"),
+            ("yarn workspaces foreach -pt --include w run x", "Yarn:Script:x@? Other:Plain:@?"),
+            ("yarn --cwd web x", "Yarn:Script:x@d/web Other:Plain:@d/web"),
+            ("yarn", "Yarn:Plain:@d"),
+            ("yarn add x", "Yarn:Plain:@d"),
+            ("bun run x", "Bun:Script:x@d Other:Plain:@d"),
+            ("bun --cwd web run x", "Bun:Script:x@d/web Other:Plain:@d/web"),
+            ("bun test", "BunTest:Plain:@d"),
+            ("bunx vitest", "Bun:Exec:vitest@d Vitest:Plain:@d"),
+            ("npx vitest run", "Npm:Exec:vitest@d Vitest:Plain:@d"),
+            ("npx --yes -p x vitest", "Npm:Exec:vitest@d Vitest:Plain:@d"),
+            ("npm exec -- jest --ci", "Npm:Exec:jest@d Jest:Plain:@d"),
+            ("node --run x", "Node:Script:x@d"),
+            ("node --test a.js", "NodeTest:Plain:a.js@d"),
+        ] {
+            assert_eq!(shown(command), want, "{command}");
+        }
+    }
+
+    #[test]
+    fn builders() {
+        for (command, want) in [
+            ("make", "Make:Goals:@d"),
+            ("make V=1 -j4 e2e", "Make:Goals:e2e@d"),
+            ("make -j 4 a b", "Make:Goals:a,b@d"),
+            ("make -j a", "Make:Goals:a@d"),
+            ("make -sj4 -kC web a", "Make:Goals:a@d/web"),
+            ("make -kj a", "Make:Goals:a@d"),
+            ("make --directory=web a", "Make:Goals:a@d/web"),
+            ("make --directory web -- -a", "Make:Goals:-a@d/web"),
+            ("make -f x.mk a X:=1", "Make:Goals:a@d"),
+            ("make -O a", "Make:Goals:a@d"),
+            ("/usr/bin/gmake --jobs 4 a", "Make:Goals:a@d"),
+            ("ninja -C out -j4 a b", "Ninja:Goals:a,b@d/out"),
+            ("ninja -t clean", "Ninja:Plain:@d"),
+            ("just --set a b", "Just:Goals:a@d"),
+        ] {
+            assert_eq!(shown(command), want, "{command}");
+        }
+    }
+
+    #[test]
+    fn wrappers() {
+        for (command, want) in [
+            ("env -i A=1 make a", "Wrapper:Exec:make@d Make:Goals:a@d"),
+            ("env A=1 B= pytest", "Wrapper:Exec:pytest@d Pytest:Plain:@d"),
+            ("env -C web npm run x", "Wrapper:Exec:npm@d/web Npm:Script:x@d/web"),
+            ("timeout -k 5 10 pytest", "Wrapper:Exec:pytest@d Pytest:Plain:@d"),
+            ("uv run --with x pytest -q", "PythonRunner:Exec:pytest@d Pytest:Plain:@d"),
+            ("python3.12 -W error -m pytest", "Python:Module:pytest@d Pytest:Plain:@d"),
+            ("python3 -m unittest discover", "Python:Module:unittest@d Unittest:Plain:@d"),
+            ("coverage run -m pytest", "Other:Plain:@d Pytest:Plain:@d"),
+            ("python3 x.py -m pytest", "Python:Plain:@d"),
+            ("pythonista -m pytest", "Other:Plain:@d"),
+            ("cargo +nightly nextest run", "Cargo:Subcommand:nextest@d Nextest:Plain:@d"),
+            ("go test ./...", "Go:Subcommand:test@d"),
+            ("./node_modules/.bin/vitest", "Vitest:Plain:@d"),
+            ("corepack pnpm@9 run x", "Wrapper:Plain:@d Pnpm:Script:x@d"),
+        ] {
+            assert_eq!(shown(command), want, "{command}");
+        }
+    }
+
+    #[test]
+    fn no_command_is_too_deep_or_too_odd() {
+        let deep = "env ".repeat(100);
+        assert!(shown(&deep).split(' ').count() <= DEEPEST);
+        for odd in ["", "make -", "make -C", "npm --", "pnpm -C", "env", "timeout", "ninja -C", "python -m", "-"] {
+            let _ = shown(odd);
+        }
+    }
+
+    #[test]
+    fn bodies() {
+        let tools: Vec<Tool> = layers_of_body("CI=1 tsc -b && vitest run | cat").into_iter().map(|l| l.tool).collect();
+        assert_eq!(tools, [Tool::Other, Tool::Vitest, Tool::Other]);
+    }
+}

@@ -1,0 +1,309 @@
+//! Why did a step fail? A table of rows over everything that was seen of it; structural evidence first, text last.
+//!
+//! A text row counts only for the tool whose words it knows, at the place where that tool prints them (engine.md section
+//! 6): a test that *prints* `Missing script: "x"` is not a missing script. Each family of tools has its own file of rows;
+//! a further tool is a row there.
+
+mod goal;
+mod invocation;
+mod script;
+pub mod sequence;
+mod setup;
+mod test_runner;
+mod text;
+
+use super::{Failure, FailureCode};
+use crate::base::path::RepoPath;
+use crate::base::word::visible;
+use crate::check::evidence::Evidence;
+use crate::plan::facts::{Answer, Facts, Question};
+use crate::plan::{Plan, Step};
+use invocation::{Layer, Role, Tool};
+use std::collections::BTreeSet;
+use text::{Line, Names, reads_as};
+
+/// One way to tell why a step failed.
+struct Row {
+    /// Its stable name.
+    name: &'static str,
+    /// What it says.
+    code: FailureCode,
+    /// When it says so.
+    test: Test,
+}
+
+enum Test {
+    /// Exit codes, errors of the system, facts: what decided, if it does.
+    Structure(fn(&Scene<'_>) -> Option<String>),
+    /// A line that a tool prints.
+    Text(Text),
+}
+
+/// A line bound to the tools that print it and the place where they do.
+struct Text {
+    tools: &'static [Tool],
+    place: Place,
+    /// Templates of whole lines (see [`reads_as`]); any of them.
+    lines: &'static [&'static str],
+    /// What says that the line means something else here.
+    unless: fn(&Scene<'_>, &Layer) -> bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Stderr,
+    Either,
+}
+
+/// Tools indent their own messages by one blank at most (pnpm); what stands further in is quoted by somebody else.
+const DEEPEST_INDENT: usize = 1;
+/// Characters of a line that are kept as evidence.
+const EVIDENCE: usize = 200;
+
+/// Programs of packages that are commonly started by name.
+const PROGRAMS: &[&str] =
+    &["esbuild", "next", "nx", "rimraf", "rollup", "ts-node", "tsc", "tsx", "turbo", "vite", "webpack"];
+
+/// Everything a row may look at.
+struct Scene<'a> {
+    plan: &'a Plan,
+    index: usize,
+    step: &'a Step,
+    evidence: &'a Evidence,
+    facts: &'a Facts,
+    /// The tools of the command, and of the script's body if its runner printed it.
+    layers: Vec<Layer>,
+    /// The script's body, as its runner printed it.
+    body: Option<String>,
+    out: Vec<Line>,
+    err: Vec<Line>,
+}
+
+impl<'a> Scene<'a> {
+    fn new(plan: &'a Plan, index: usize, step: &'a Step, evidence: &'a Evidence, facts: &'a Facts) -> Self {
+        let (out, err) = (text::lines(&evidence.stdout), text::lines(&evidence.stderr));
+        let mut layers = invocation::layers_of(step);
+        let body = layers.iter().find_map(|layer| script::body(layer, &out, &err));
+        match &body {
+            Some(body) => layers.extend(invocation::layers_of_body(body)),
+            None => {
+                // A runner that was told to be silent, or never says what it starts: the body may be any tool.
+                let silent: Vec<Layer> = layers
+                    .iter()
+                    .filter(|l| l.role == Role::Script)
+                    .map(|l| Layer {
+                        tool: Tool::SilentScript,
+                        role: Role::Plain,
+                        asked: Vec::new(),
+                        echoed: true,
+                        ..l.clone()
+                    })
+                    .collect();
+                layers.extend(silent);
+            }
+        }
+        Self { plan, index, step, evidence, facts, layers, body, out, err }
+    }
+
+    /// Whether the step ended by itself, without success. A tool that was killed has not said its last word.
+    fn ended_badly(&self) -> bool {
+        self.evidence.signal.is_none() && self.evidence.exit != Some(0)
+    }
+
+    fn exited(&self, code: i32) -> bool {
+        self.evidence.signal.is_none() && self.evidence.exit == Some(code)
+    }
+
+    /// Whether a package manager's layer names a tool rather than a script: `pnpm vitest`, `yarn eslint`. That one is not
+    /// installed when it is not found.
+    fn names_a_program(&self, layer: &Layer) -> bool {
+        let starts = |l: &Layer| !l.echoed && layer.asked.contains(&l.program);
+        layer.role == Role::Script
+            && layer.lenient
+            && self.layers.iter().any(|l| {
+                starts(l)
+                    && (l.tool != Tool::Other
+                        || sequence::looks_only(&l.program)
+                        || PROGRAMS.contains(&l.program.as_str()))
+            })
+    }
+
+    /// The first line at a place that reads as one of the templates.
+    fn line(&self, place: Place, templates: &[&str], names: Names<'_>) -> Option<String> {
+        let out = if place == Place::Either { self.out.as_slice() } else { &[] };
+        self.err
+            .iter()
+            .chain(out)
+            .filter(|line| line.indent <= DEEPEST_INDENT)
+            .find(|line| templates.iter().any(|t| reads_as(&line.text, t, names)))
+            .map(|line| shown(&line.text))
+    }
+
+    /// The same, for the words of a tool.
+    fn says(&self, layer: &Layer, place: Place, templates: &[&str]) -> Option<String> {
+        self.line(place, templates, Names { asked: &layer.asked, program: &layer.program })
+    }
+}
+
+fn shown(line: &str) -> String {
+    visible(line.chars().take(EVIDENCE).collect::<String>().as_bytes())
+}
+
+/// The table, in the order in which it is read.
+const TABLE: [&[Row]; 7] =
+    [STRUCTURE, script::FACTS, test_runner::EXITS, setup::ROWS, script::ROWS, goal::ROWS, test_runner::ROWS];
+
+const STRUCTURE: &[Row] = &[
+    Row { name: "unsupported-command", code: FailureCode::UnsupportedFormat, test: Test::Structure(unsupported) },
+    Row { name: "timed-out", code: FailureCode::Timeout, test: Test::Structure(timed_out) },
+    Row { name: "not-started", code: FailureCode::SetupOrBootstrap, test: Test::Structure(not_started) },
+    Row { name: "check-behind-cleanup", code: FailureCode::SequenceIssue, test: Test::Structure(sequence::decides) },
+];
+
+fn unsupported(scene: &Scene<'_>) -> Option<String> {
+    scene.step.unsupported.as_ref().map(|u| shown(if u.text.is_empty() { &scene.step.command } else { &u.text }))
+}
+
+fn timed_out(scene: &Scene<'_>) -> Option<String> {
+    if scene.evidence.timed_out {
+        return Some(format!("time limit of {} ms", scene.step.timeout_ms));
+    }
+    let wrapper =
+        scene.layers.iter().any(|l| l.tool == Tool::Wrapper && matches!(l.program.as_str(), "timeout" | "gtimeout"));
+    (wrapper && scene.exited(124)).then(|| "exit 124 of timeout".to_owned())
+}
+
+fn not_started(scene: &Scene<'_>) -> Option<String> {
+    scene.evidence.spawn_error.as_ref().map(|e| shown(&e.code))
+}
+
+/// Classifies the failure of a step (see [`super::classify`]).
+pub(super) fn classify(plan: &Plan, index: usize, evidence: &Evidence, facts: &Facts) -> Failure {
+    let Some(step) = plan.steps.get(index) else {
+        return Failure {
+            step: String::new(),
+            code: FailureCode::Failed,
+            rule: String::new(),
+            evidence: String::new(),
+        };
+    };
+    let scene = Scene::new(plan, index, step, evidence, facts);
+    let hit = TABLE.iter().copied().flatten().find_map(|row| decide(row, &scene).map(|seen| (row, seen)));
+    let (code, rule, evidence) = match hit {
+        Some((row, seen)) => (row.code, row.name, seen),
+        None => (FailureCode::Failed, "failed", ending(evidence)),
+    };
+    Failure { step: step.id.clone(), code, rule: rule.to_owned(), evidence }
+}
+
+fn ending(evidence: &Evidence) -> String {
+    match (&evidence.signal, evidence.exit) {
+        (Some(signal), _) => shown(signal),
+        (None, Some(code)) => format!("exit {code}"),
+        (None, None) => String::new(),
+    }
+}
+
+fn decide(row: &Row, scene: &Scene<'_>) -> Option<String> {
+    match &row.test {
+        Test::Structure(test) => test(scene),
+        Test::Text(_) if !scene.ended_badly() => None,
+        Test::Text(text) => scene
+            .layers
+            .iter()
+            .filter(|layer| text.tools.contains(&layer.tool) && !(text.unless)(scene, layer))
+            .find_map(|layer| scene.says(layer, text.place, text.lines)),
+    }
+}
+
+/// Nothing speaks against a line.
+fn never(_: &Scene<'_>, _: &Layer) -> bool {
+    false
+}
+
+/// What a step asks of a file that declares scripts or goals.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// Scripts or goals.
+    pub kind: AskedKind,
+    /// Their names.
+    pub names: Vec<String>,
+    /// Where the declaring file stands, if that is certain.
+    pub dir: Option<RepoPath>,
+    /// The names under which such a file is found, or the one that the command gives.
+    pub files: Vec<String>,
+    /// Whether a name that is not declared may work nevertheless.
+    pub lenient: bool,
+}
+
+/// What is declared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AskedKind {
+    /// Scripts of a package.json.
+    Script,
+    /// Goals of a makefile.
+    MakeGoal,
+    /// Goals of ninja or just, whose files are not read for facts.
+    OtherGoal,
+}
+
+impl Asked {
+    /// What asks the repository, and the base revision, for the list of declared names.
+    #[must_use]
+    pub fn questions(&self) -> Option<[Question; 2]> {
+        let dir = self.dir.clone()?;
+        match self.kind {
+            AskedKind::Script => Some([Question::Scripts(dir.clone()), Question::BaseScripts(dir)]),
+            AskedKind::MakeGoal => Some([Question::MakeTargets(dir.clone()), Question::BaseMakeTargets(dir)]),
+            AskedKind::OtherGoal => None,
+        }
+    }
+
+    /// The names that the repository is known not to declare, in a file that it is known to have.
+    #[must_use]
+    pub fn undeclared(&self, facts: &Facts) -> Vec<String> {
+        let list = self.questions().and_then(|[now, _]| facts.get(&now));
+        let Some(Answer::List(declared)) = list else { return Vec::new() };
+        let missing = |name: &&String| !declared.iter().any(|w| w.as_bytes() == name.as_bytes());
+        self.names.iter().filter(missing).cloned().collect()
+    }
+
+    /// Where the declaring file may stand, in the order in which the tool looks.
+    #[must_use]
+    pub fn paths(&self) -> Vec<RepoPath> {
+        let Some(dir) = &self.dir else { return Vec::new() };
+        self.files.iter().filter_map(|file| dir.join(file.as_bytes()).ok()).collect()
+    }
+}
+
+/// What a step's command asks for by name.
+#[must_use]
+pub fn asked(step: &Step) -> Option<Asked> {
+    invocation::layers_of(step).into_iter().find_map(asked_of)
+}
+
+fn asked_of(layer: Layer) -> Option<Asked> {
+    let (kind, usual): (AskedKind, &[&str]) = match (layer.role, layer.tool) {
+        (Role::Script, _) => (AskedKind::Script, &["package.json"]),
+        (Role::Goals, Tool::Make) if layer.file.is_none() && !layer.lenient => {
+            (AskedKind::MakeGoal, &["GNUmakefile", "makefile", "Makefile"])
+        }
+        (Role::Goals, Tool::Make) => (AskedKind::OtherGoal, &["GNUmakefile", "makefile", "Makefile"]),
+        (Role::Goals, Tool::Ninja) => (AskedKind::OtherGoal, &["build.ninja"]),
+        (Role::Goals, Tool::Just) => (AskedKind::OtherGoal, &["justfile", ".justfile", "Justfile"]),
+        _ => return None,
+    };
+    let files = match layer.file {
+        Some(file) => vec![file],
+        None => usual.iter().map(|f| (*f).to_owned()).collect(),
+    };
+    Some(Asked { kind, names: layer.asked, dir: layer.dir, files, lenient: layer.lenient })
+}
+
+/// Which facts classifying a step depends on, and dropping it.
+pub(super) fn questions(step: &Step) -> BTreeSet<Question> {
+    asked(step).and_then(|asked| asked.questions()).into_iter().flatten().collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,404 @@
+//! What real tools print, and what must not be taken for it.
+
+use super::*;
+use crate::base::word::Word;
+use crate::check::evidence::{Captured, SpawnError};
+use crate::recover::FailureCode as Code;
+use crate::recover::bare::plan_of_words;
+
+const SCRIPT: Code = Code::MissingScript;
+const GOAL: Code = Code::MissingMakeTarget;
+const TESTS: Code = Code::NoTestFiles;
+const SETUP: Code = Code::SetupOrBootstrap;
+const FAILED: Code = Code::Failed;
+
+fn evidence(exit: i32, stdout: &str, stderr: &str) -> Evidence {
+    Evidence {
+        exit: Some(exit),
+        stdout: Captured::from(stdout.as_bytes()),
+        stderr: Captured::from(stderr.as_bytes()),
+        ..Evidence::default()
+    }
+}
+
+fn facts(scripts: &[&str], goals: &[&str]) -> Facts {
+    let list = |names: &[&str]| Answer::List(names.iter().map(|n| Word::from(*n)).collect());
+    let mut facts = Facts::default();
+    facts.add(Question::Scripts(RepoPath::root()), list(scripts));
+    facts.add(Question::MakeTargets(RepoPath::root()), list(goals));
+    facts
+}
+
+fn check(cases: &[(&str, i32, &str, &str, Code)], facts: &Facts) {
+    for (command, exit, stdout, stderr, want) in cases {
+        let got = classify(&plan_of_words(&[command]), 0, &evidence(*exit, stdout, stderr), facts);
+        assert_eq!(got.code, *want, "{command}: {got:?}\n{stdout}{stderr}");
+    }
+}
+
+/// Output of npm 11.19, pnpm 9 and 10, yarn 1.22 and 4, bun 1, node 22.
+#[test]
+fn scripts() {
+    let npm =
+        "npm error Missing script: \"x\"\nnpm error\nnpm error To see a list of scripts, run:\nnpm error   npm run\n";
+    let echo = "\n> demo@1.0.0 x\n> node t.js\n\n";
+    check(
+        &[
+            ("npm run x", 1, "", npm, SCRIPT),
+            (
+                "npm run x",
+                1,
+                "",
+                "npm warn Unknown user config\n\x1b[31mnpm error\x1b[0m Missing script: \"x\"\n",
+                SCRIPT,
+            ),
+            ("npm run x", 1, "", "npm ERR! Missing script: \"x\"\nnpm ERR! \nnpm ERR! Did you mean this?\n", SCRIPT),
+            ("npm run x", 1, "", "npm ERR! missing script: x\n", SCRIPT),
+            ("npm run y", 1, "", npm, FAILED),
+            ("npm run x", 1, npm, "", FAILED),
+            ("npm run x", 1, echo, npm, FAILED),
+            ("npm run x", 0, "", npm, FAILED),
+            ("npm install x", 1, "", npm, FAILED),
+            ("npm run x", 1, "", "    npm error Missing script: \"x\"\n", FAILED),
+            ("npm run x", 1, "", "see: npm error Missing script: \"x\"\n", FAILED),
+            ("env CI=1 npm run x", 1, "", npm, SCRIPT),
+            ("pnpm x", 1, "\u{2009}ERR_PNPM_NO_SCRIPT\u{2009} Missing script: x\n", "", SCRIPT),
+            (
+                "pnpm x",
+                254,
+                " ERR_PNPM_RECURSIVE_EXEC_FIRST_FAIL  Command \"x\" not found\n\nDid you mean \"pnpm run x1\"?\n",
+                "",
+                SCRIPT,
+            ),
+            (
+                "pnpm -r run x",
+                1,
+                " ERR_PNPM_RECURSIVE_RUN_NO_SCRIPT  None of the selected packages has a \"x\" script\n",
+                "",
+                SCRIPT,
+            ),
+            ("pnpm exec x", 254, " ERR_PNPM_RECURSIVE_EXEC_FIRST_FAIL  Command \"x\" not found\n", "", SETUP),
+            ("pnpm install", 1, " ERR_PNPM_NO_SCRIPT  Missing script: x\n", "", FAILED),
+            (
+                "yarn x",
+                1,
+                "yarn run v1.22.22\ninfo Visit https://yarnpkg.com\n",
+                "error Command \"x\" not found.\n",
+                SCRIPT,
+            ),
+            (
+                "yarn run x",
+                1,
+                "\x1b[31m\x1b[1mUsage Error\x1b[22m\x1b[39m: Couldn't find a script named \"x\".\n\n$ yarn run [--inspect]\n",
+                "",
+                SCRIPT,
+            ),
+            ("yarn workspace a x", 1, "Usage Error: Couldn't find a script named \"x\".\n", "", SCRIPT),
+            ("bun run x", 1, "", "error: Script not found \"x\"\n", SCRIPT),
+            ("bun run y", 1, "", "error: Script not found \"x\"\n", FAILED),
+            ("node --run x", 1, "", "Missing script: \"x\" for /repo/package.json\n\nAvailable scripts are:\n", SCRIPT),
+            ("cargo test", 101, npm, npm, FAILED),
+        ][..],
+        &Facts::default(),
+    );
+}
+
+#[test]
+fn scripts_by_facts() {
+    let npm = "npm error Missing script: \"x\"\n";
+    let declared = facts(&["x", "test"], &[]);
+    check(
+        &[("npm run x", 1, "", npm, FAILED), ("npm run x -w a", 1, "", npm, SCRIPT), ("npm run y", 1, "", "", SCRIPT)],
+        &declared,
+    );
+    check(
+        &[
+            ("npm run y", 1, "\n> demo@1.0.0 y\n> node t.js\n\n", "", FAILED),
+            ("npm run y -w a", 1, "", "", FAILED),
+            ("npm run --if-present y", 1, "", "", FAILED),
+            ("npm start", 1, "", "", FAILED),
+            // Programs are looked for as well.
+            ("pnpm y", 1, "", "", FAILED),
+            ("yarn y", 1, "", "", FAILED),
+            ("pnpm run y", 1, "", "", SCRIPT),
+        ],
+        &declared,
+    );
+    let mut unknown = Facts::default();
+    unknown.add(Question::Scripts(RepoPath::root()), Answer::Word(crate::plan::facts::Certainty::Unknown));
+    check(&[("npm run y", 1, "", "", FAILED), ("npm run x", 1, "", npm, SCRIPT)], &unknown);
+}
+
+/// Output of GNU make 4.3 and 3.82, ninja 1.11, just 1.
+#[test]
+fn goals() {
+    check(
+        &[
+            ("make x", 2, "", "make: *** No rule to make target 'x'.  Stop.\n", GOAL),
+            ("make x", 2, "", "make: *** No rule to make target `x'.  Stop.\n", GOAL),
+            ("gmake -j 4 V=1 x", 2, "", "gmake: *** No rule to make target 'x'.  Stop.\n", GOAL),
+            (
+                "make -k a x",
+                2,
+                "",
+                "make: *** No rule to make target 'x'.\nmake: Target 'a' not remade because of errors.\n",
+                GOAL,
+            ),
+            ("make x", 1, "", "make: *** No rule to make target 'x'.  Stop.\n", FAILED),
+            ("make x", 2, "", "make: *** No rule to make target 'missing.c', needed by 'x'.  Stop.\n", FAILED),
+            ("make x", 2, "", "make: *** No rule to make target 'x', needed by 'all'.  Stop.\n", FAILED),
+            (
+                "make nosuch",
+                2,
+                "",
+                "make[1]: *** No rule to make target 'nosuch'.  Stop.\nmake: *** [Makefile:6: sub] Error 2\n",
+                FAILED,
+            ),
+            ("make y", 2, "", "make: *** No rule to make target 'x'.  Stop.\n", FAILED),
+            ("make x", 2, "make: *** No rule to make target 'x'.  Stop.\n", "", FAILED),
+            ("python3 -m unittest", 1, "", "make: *** No rule to make target 'x'.  Stop.\n", FAILED),
+            ("ninja x", 1, "", "ninja: error: unknown target 'x'\n", GOAL),
+            ("ninja cc", 1, "", "ninja: error: unknown target 'cc', did you mean 'c'?\n", GOAL),
+            ("just x", 1, "", "error: Justfile does not contain recipe `x`\nDid you mean `y`?\n", GOAL),
+        ],
+        &Facts::default(),
+    );
+    let no_rule = "make: *** No rule to make target 'x'.  Stop.\n";
+    check(&[("make x", 2, "", no_rule, FAILED), ("make x y", 2, "", no_rule, GOAL)], &facts(&[], &["x"]));
+    let mut none = Facts::default();
+    none.add(Question::MakeTargets(RepoPath::root()), Answer::Word(crate::plan::facts::Certainty::No));
+    check(&[("make x", 2, "", no_rule, SETUP)], &none);
+}
+
+/// Output of vitest 2, jest 29, mocha 10, pytest 8, Python 3.12, node 20, go 1.22.
+#[test]
+fn test_runners() {
+    let vitest = "include: **/*.test.ts\n\nNo test files found, exiting with code 1\n";
+    let jest = "No tests found, exiting with code 1\nRun with `--passWithNoTests` to exit with code 0\n";
+    let echo = |body: &str| format!("\n> demo@1.0.0 test\n> {body}\n\n");
+    check(
+        &[
+            ("npx vitest run", 1, " RUN  v2.1.9\n", vitest, TESTS),
+            ("pnpm exec vitest run", 1, vitest, "", TESTS),
+            ("pnpm vitest", 1, vitest, "", TESTS),
+            ("npm test", 1, &echo("vitest run"), vitest, TESTS),
+            ("npm test", 1, &echo("tsc -b && jest"), jest, TESTS),
+            ("npm test", 1, &echo("node t.js"), vitest, FAILED),
+            ("npm test", 1, &echo("jest"), vitest, FAILED),
+            ("npm test --silent", 1, "", vitest, TESTS),
+            ("yarn test", 1, "yarn run v1.22.22\n$ vitest run\n", vitest, TESTS),
+            ("bun run test", 1, "", &format!("$ vitest run\n{vitest}"), TESTS),
+            ("make test", 2, "", vitest, FAILED),
+            ("node t.js", 1, "", vitest, FAILED),
+            ("npx vitest run", 1, " Test Files  1 failed (1)\n", vitest, FAILED),
+            ("npx vitest run", 1, "", "FAIL src/a.test.ts > says No test files found, exiting with code 1\n", FAILED),
+            ("npx jest", 1, jest, "", TESTS),
+            ("npx jest", 1, jest, "Tests:       1 failed, 1 total\n", FAILED),
+            ("mocha", 1, "", "\x1b[31mError: No test files found: \"test\"\x1b[39m\n", TESTS),
+            ("playwright test", 1, "", "Error: No tests found\n", TESTS),
+            ("pytest -q", 5, "\nno tests ran in 0.00s\n", "", TESTS),
+            ("uv run pytest", 5, "", "", TESTS),
+            ("npm test", 5, &echo("pytest -q"), "", TESTS),
+            ("npm test", 5, "", "", FAILED),
+            ("pytest", 1, "no tests ran in 0.00s\n", "", FAILED),
+            ("python3 -m pytest tests", 5, "", "", TESTS),
+            ("python3.12 -m unittest", 5, "", "Ran 0 tests in 0.000s\n\nNO TESTS RAN\n", TESTS),
+            ("python3 x.py", 5, "", "NO TESTS RAN\n", FAILED),
+            ("cargo nextest run", 4, "", "error: no tests to run\n", TESTS),
+            ("go test ./...", 1, "", "go: warning: \"./...\" matched no packages\nno packages to test\n", TESTS),
+            (
+                "go test ./...",
+                1,
+                "?   \texample.com/a\t[no test files]\n--- FAIL: TestX (0.00s)\nFAIL\texample.com/b\t0.002s\nFAIL\n",
+                "",
+                FAILED,
+            ),
+            ("node --test a.test.js", 1, "", "Could not find '/repo/a.test.js'\n", TESTS),
+            ("node --test", 1, "# tests 3\n# fail 1\n", "Could not find '/x'\n", FAILED),
+            (
+                "bun test",
+                1,
+                "",
+                "error: 0 test files matching **{.test,.spec,_test_,_spec_}.{js,ts,jsx,tsx} in --cwd=\"/repo\"\n",
+                TESTS,
+            ),
+        ],
+        &Facts::default(),
+    );
+}
+
+#[test]
+fn setup() {
+    let echo = "\n> demo@1.0.0 need /repo\n> nosuchtool --x\n\n";
+    check(
+        &[
+            ("npm run need", 127, "\n> demo@1.0.0 need\n> nosuchtool --x\n\n", "sh: 1: nosuchtool: not found\n", SETUP),
+            ("pnpm need", 1, echo, "sh: 1: nosuchtool: not found\n", SETUP),
+            ("pnpm need", 1, echo, "sh: 1: another: not found\n", FAILED),
+            ("pnpm need", 1, "", "sh: 1: nosuchtool: not found\n", SETUP),
+            ("npm run need", 1, "", "error: the page was: not found\n", FAILED),
+            ("sh scripts/check.sh", 127, "", "scripts/check.sh: 3: shellcheck: not found\n", SETUP),
+            ("./check.sh", 127, "", "./check.sh: line 3: shellcheck: command not found\n", SETUP),
+            ("./check.sh", 127, "", "", FAILED),
+            ("./check.sh", 1, "", "./check.sh: line 3: shellcheck: command not found\n", FAILED),
+            ("cargo test", 101, "sh: 1: foo: not found\n", "", FAILED),
+            ("env nosuch", 127, "", "env: ‘nosuch’: No such file or directory\n", SETUP),
+            (
+                "make test",
+                2,
+                "nosuchtool x\n",
+                "make: nosuchtool: No such file or directory\nmake: *** [Makefile:4: test] Error 127\n",
+                SETUP,
+            ),
+            ("make", 2, "", "make: *** No targets specified and no makefile found.  Stop.\n", SETUP),
+            (
+                "make -f no.mk x",
+                2,
+                "",
+                "make: no.mk: No such file or directory\nmake: *** No rule to make target 'no.mk'.  Stop.\n",
+                SETUP,
+            ),
+            ("make -C nodir", 2, "", "make: *** nodir: No such file or directory.  Stop.\n", SETUP),
+            ("ninja", 1, "", "ninja: error: loading 'build.ninja': No such file or directory\n", SETUP),
+            (
+                "npm run x",
+                254,
+                "",
+                "npm error code ENOENT\nnpm error enoent Could not read package.json: Error: ENOENT: no such file\n",
+                SETUP,
+            ),
+            (
+                "pnpm run x",
+                1,
+                " ERR_PNPM_NO_IMPORTER_MANIFEST_FOUND  No package.json (or package.yaml) was found in \"/r\".\n",
+                "",
+                SETUP,
+            ),
+            ("cargo build", 101, "", "error: could not find `Cargo.toml` in `/r` or any parent directory\n", SETUP),
+            ("cargo nope", 101, "", "error: no such command: `nope`\n\nhelp: view all installed commands\n", SETUP),
+            ("cargo build", 101, "", "error: no such command: `nope`\n", FAILED),
+            ("cargo nextest run", 101, "", "error: no such command: `nextest`\n", SETUP),
+            (
+                "cargo clippy",
+                1,
+                "",
+                "error: 'cargo-clippy' is not installed for the toolchain 'stable-x86_64-unknown-linux-gnu'.\n",
+                SETUP,
+            ),
+            ("python3 -m pytest", 1, "", "/usr/bin/python3: No module named pytest\n", SETUP),
+            (
+                "python3 -m nope.x",
+                1,
+                "",
+                "/usr/bin/python3: Error while finding module specification for 'nope.x' (ModuleNotFoundError: No module named 'nope')\n",
+                SETUP,
+            ),
+            ("python3 -m pytest", 1, "", "ModuleNotFoundError: No module named 'requests'\n", FAILED),
+            (
+                "npx nosuchx",
+                1,
+                "",
+                "npm error code E404\nnpm error 404 Not Found - GET https://registry.npmjs.org/nosuchx\n",
+                SETUP,
+            ),
+            (
+                "uv run pytest",
+                2,
+                "",
+                "error: Failed to spawn: `pytest`\n  Caused by: No such file or directory (os error 2)\n",
+                SETUP,
+            ),
+            (
+                "go test ./...",
+                1,
+                "",
+                "go: go.mod file not found in current directory or any parent directory; see 'go help modules'\n",
+                SETUP,
+            ),
+            ("go build", 1, "", "go: go.mod requires go >= 1.99 (running go 1.22.1; GOTOOLCHAIN=local)\n", SETUP),
+            ("npm run x", 1, "", "npm error code EBADENGINE\nnpm error engine Unsupported engine\n", SETUP),
+            (
+                "node x.js",
+                1,
+                "",
+                "node:internal/modules/cjs/loader:1210\n\nError: Cannot find module 'lodash'\nRequire stack:\n- /r/x.js\n",
+                SETUP,
+            ),
+            ("node x.js", 1, "", "Error: Cannot find module '/r/x.js'\n", FAILED),
+            ("npx tsc", 2, "src/a.ts(1,20): error TS2307: Cannot find module './b'.\n", "", FAILED),
+            ("pnpm vitest run", 254, " ERR_PNPM_RECURSIVE_EXEC_FIRST_FAIL  Command \"vitest\" not found\n", "", SETUP),
+            ("yarn eslint .", 1, "", "error Command \"eslint\" not found.\n", SETUP),
+            (
+                "npx vitest",
+                1,
+                "",
+                "Error [ERR_MODULE_NOT_FOUND]: Cannot find package 'jsdom' imported from /r/x.js\n",
+                SETUP,
+            ),
+            (
+                "npm run dev",
+                1,
+                "",
+                "You are using Node.js 18.1.0. Vite requires Node.js version 20.19+ or 22.12+.\n",
+                SETUP,
+            ),
+            (
+                "yarn x",
+                1,
+                "",
+                "error demo@1.0.0: The engine \"node\" is incompatible with this module. Expected version \">=99\".\n",
+                SETUP,
+            ),
+            ("cmd", 127, "", "", FAILED),
+            ("cmd", 42, "", "", FAILED),
+        ],
+        &Facts::default(),
+    );
+}
+
+#[test]
+fn structure_comes_first() {
+    let plan = plan_of_words(&["npm run x"]);
+    let said = evidence(1, "", "npm error Missing script: \"x\"\n");
+    for (evidence, want, rule) in [
+        (Evidence { timed_out: true, ..said.clone() }, Code::Timeout, "timed-out"),
+        (Evidence { signal: Some("SIGKILL".into()), exit: None, ..said.clone() }, FAILED, "failed"),
+        (
+            Evidence {
+                spawn_error: Some(SpawnError { code: "PROGRAM_NOT_FOUND".into(), message: String::new() }),
+                ..Default::default()
+            },
+            SETUP,
+            "not-started",
+        ),
+        (said, SCRIPT, "npm-missing-script"),
+        (Evidence::default(), FAILED, "failed"),
+    ] {
+        let got = classify(&plan, 0, &evidence, &Facts::default());
+        assert_eq!((got.code, got.rule.as_str()), (want, rule), "{evidence:?}");
+    }
+    let got = classify(&plan_of_words(&["timeout 5 make"]), 0, &evidence(124, "", ""), &Facts::default());
+    assert_eq!(got.code, Code::Timeout);
+}
+
+#[test]
+fn a_check_behind_a_cleanup_fails_silently() {
+    let plan = plan_of_words(&["make", "make clean", "test -f build/a"]);
+    for (exit, stdout, want) in
+        [(1, "", Code::SequenceIssue), (1, " \n", Code::SequenceIssue), (2, "", FAILED), (1, "x", FAILED)]
+    {
+        let got = classify(&plan, 2, &evidence(exit, stdout, ""), &Facts::default());
+        assert_eq!(got.code, want, "exit {exit} {stdout:?}");
+    }
+    assert_eq!(classify(&plan, 7, &Evidence::default(), &Facts::default()).step, "");
+}
+
+#[test]
+fn names_of_rows_are_unique() {
+    let mut names: Vec<&str> = TABLE.iter().copied().flatten().map(|row| row.name).collect();
+    let count = names.len();
+    names.sort_unstable();
+    names.dedup();
+    // The same row may stand twice only under a name of its own.
+    assert_eq!(names.len(), count);
+}

@@ -1,0 +1,315 @@
+//! What must hold of every repair and every classification, whatever the plan? The laws of engine.md section 6 as
+//! functions that property tests and fuzz targets call.
+//!
+//! They look at results only and share no code with the rules.
+
+use super::rewrite::{kept, measure, well_formed};
+use super::{Failure, FailureCode, Recovery, classify, recover};
+use crate::base::command::{Env, Link, Unsupported};
+use crate::base::path::RepoPath;
+use crate::base::word::Word;
+use crate::check::evidence::Evidence;
+use crate::plan::facts::Facts;
+use crate::plan::{Coverage, Origin, Plan, Rewrite, Step};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Repairs a plan until nothing applies, and checks every law on the way. Gives the number of rewrites.
+///
+/// # Errors
+/// The first law that does not hold.
+pub fn check_recovery(plan: &Plan, failures: &[Failure], facts: &Facts) -> Result<usize, String> {
+    let mut plan = plan.clone();
+    let mut count = 0;
+    loop {
+        let outcome = recover(&plan, failures, facts);
+        let mut shuffled: Vec<Failure> = failures.iter().rev().cloned().collect();
+        shuffled.extend(failures.first().cloned());
+        ensure(recover(&plan, &shuffled, facts) == outcome, || "the order of failures matters".to_owned())?;
+        let Recovery::Rewritten { plan: next, rewrite } = outcome else { return Ok(count) };
+        check_rewrite(&plan, &next, &rewrite)?;
+        for failure in failures {
+            let alone = std::slice::from_ref(failure);
+            if let Recovery::Rewritten { plan: once, .. } = recover(&plan, alone, facts) {
+                let again = recover(&once, alone, facts);
+                ensure(!matches!(again, Recovery::Rewritten { .. }), || format!("{failure:?} is repaired twice"))?;
+            }
+        }
+        plan = *next;
+        count += 1;
+    }
+}
+
+/// Checks one rewrite.
+///
+/// # Errors
+/// The first law that does not hold.
+pub fn check_rewrite(before: &Plan, after: &Plan, rewrite: &Rewrite) -> Result<(), String> {
+    let name = &rewrite.recovery_rule;
+    ensure(measure(after) < measure(before), || format!("{name}: the measure does not decrease"))?;
+    well_formed(after)?;
+    ensure(after.steps.iter().any(Step::is_effective) || !before.steps.iter().any(Step::is_effective), || {
+        format!("{name}: nothing effective remains")
+    })?;
+    ensure(!after.steps.is_empty(), || format!("{name}: the plan is empty"))?;
+    ensure(before.policy.recover.contains(name), || format!("{name} is not allowed"))?;
+    trace(before, after, rewrite)?;
+    constraints(before, after)?;
+    words(before, after)?;
+    match rewrite.coverage {
+        Coverage::Full => {
+            ensure(verified(before) == verified(after), || format!("{name}: something else is verified"))?
+        }
+        Coverage::Narrowed => dropped(before, after, rewrite)?,
+    }
+    untouched(before, after, rewrite)?;
+    let stays = kept(before, after, rewrite);
+    let same = before.steps.iter().zip(&after.steps).take_while(|(a, b)| a == b).count();
+    ensure(after.steps.iter().skip(same).all(|s| !stays.contains(&s.id)), || {
+        format!("{name}: evidence is kept from behind the first change")
+    })
+}
+
+fn ensure(holds: bool, otherwise: impl FnOnce() -> String) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(otherwise()) }
+}
+
+/// Nothing but the steps and the trace is another; the trace says what was done.
+fn trace(before: &Plan, after: &Plan, rewrite: &Rewrite) -> Result<(), String> {
+    let mut expected = before.clone();
+    expected.digest.clone_from(&after.digest);
+    expected.steps.clone_from(&after.steps);
+    expected.rewrites.push(Rewrite { next_digest: None, ..rewrite.clone() });
+    ensure(expected == *after, || "more than the steps has changed".to_owned())?;
+    let commands = |plan: &Plan| plan.steps.iter().map(|s| s.command.clone()).collect::<Vec<_>>();
+    ensure(
+        rewrite.previous_commands == commands(before)
+            && rewrite.next_commands == commands(after)
+            && rewrite.previous_digest == before.digest
+            && rewrite.next_digest == after.digest,
+        || "the trace tells another story".to_owned(),
+    )
+}
+
+fn by_id(plan: &Plan) -> BTreeMap<&str, (usize, &Step)> {
+    plan.steps.iter().enumerate().map(|(i, s)| (s.id.as_str(), (i, s))).collect()
+}
+
+/// For each step the ids of all steps that must come before it.
+fn ancestors(plan: &Plan) -> BTreeMap<&str, BTreeSet<&str>> {
+    let mut all: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for step in &plan.steps {
+        let mut own = BTreeSet::new();
+        for id in step.after.iter().chain(&step.needs) {
+            own.insert(id.as_str());
+            own.extend(all.get(id.as_str()).into_iter().flatten().copied());
+        }
+        all.insert(&step.id, own);
+    }
+    all
+}
+
+/// What had to come before a step still has to, when both are there; what a step needed is still needed.
+fn constraints(before: &Plan, after: &Plan) -> Result<(), String> {
+    let now = ancestors(after);
+    for (id, earlier) in ancestors(before) {
+        let Some(have) = now.get(id) else { continue };
+        let lost = earlier.iter().find(|e| now.contains_key(*e) && !have.contains(*e));
+        ensure(lost.is_none(), || format!("`{id}` no longer stands behind `{}`", lost.copied().unwrap_or_default()))?;
+    }
+    Ok(())
+}
+
+/// Every word of a new step occurs in the step that it replaces.
+fn words(before: &Plan, after: &Plan) -> Result<(), String> {
+    let (was, is) = (by_id(before), by_id(after));
+    let gone: Vec<&Step> = before.steps.iter().filter(|s| !is.contains_key(s.id.as_str())).collect();
+    for step in &after.steps {
+        let source = match was.get(step.id.as_str()) {
+            Some((_, same)) => same,
+            None => match gone.as_slice() {
+                [one] => one,
+                _ => return Err(format!("`{}` comes from nowhere", step.id)),
+            },
+        };
+        let known = words_of(source);
+        let unknown = words_of(step).into_iter().find(|w| !known.contains(w));
+        ensure(unknown.is_none(), || format!("`{}` has a word of its own: {unknown:?}", step.id))?;
+    }
+    Ok(())
+}
+
+fn words_of(step: &Step) -> BTreeSet<Word> {
+    let mut all: BTreeSet<Word> = step.argv.iter().flatten().cloned().collect();
+    all.extend(words_of_env(&step.env));
+    all.extend(step.dir.segments().filter(|s| *s != b".").map(Word::new));
+    if let Some(unsupported) = &step.unsupported {
+        all.insert(Word::from(step.command.clone()));
+        words_of_chain(unsupported, &mut all);
+    }
+    all
+}
+
+fn words_of_env(env: &Env) -> impl Iterator<Item = Word> {
+    env.iter().flat_map(|(name, value)| [Word::from(name.clone()), value.clone()])
+}
+
+fn words_of_chain(unsupported: &Unsupported, all: &mut BTreeSet<Word>) {
+    for link in &unsupported.chain {
+        match link {
+            Link::ChangeDirectory { cd } => all.extend(cd.as_bytes().split(|b| *b == b'/').map(Word::new)),
+            Link::Run { argv, env } => {
+                all.extend(argv.iter().cloned());
+                all.extend(words_of_env(env));
+            }
+            Link::Other { text, unsupported } => {
+                all.insert(Word::from(text.clone()));
+                words_of_chain(unsupported, all);
+            }
+        }
+    }
+}
+
+type Verified = (RepoPath, Env, Vec<Word>);
+
+/// What a plan runs, and where, once conjunctions and `cd` are expanded; sorted.
+#[must_use]
+pub fn verified(plan: &Plan) -> Vec<Verified> {
+    let mut all = Vec::new();
+    for step in &plan.steps {
+        match (&step.argv, &step.unsupported) {
+            (Some(argv), _) => all.push((step.dir.clone(), step.env.clone(), argv.clone())),
+            (None, Some(unsupported)) => expand(unsupported, &step.command, step.dir.clone(), &step.env, &mut all),
+            (None, None) => all.push((step.dir.clone(), step.env.clone(), vec![Word::from(step.command.clone())])),
+        }
+    }
+    all.sort();
+    all
+}
+
+fn expand(unsupported: &Unsupported, text: &str, mut dir: RepoPath, env: &Env, all: &mut Vec<Verified>) {
+    if unsupported.chain.is_empty() {
+        all.push((dir, env.clone(), vec![Word::from(text)]));
+        return;
+    }
+    for link in &unsupported.chain {
+        match link {
+            Link::ChangeDirectory { cd } => match dir.join(cd.as_bytes()) {
+                Ok(inside) => dir = inside,
+                // It stays as it is, and so does all that stands behind it.
+                Err(_) => all.push((dir.clone(), env.clone(), vec![Word::from("cd"), cd.clone()])),
+            },
+            Link::Run { argv, env: own } => {
+                let mut env = env.clone();
+                env.extend(own.clone());
+                all.push((dir.clone(), env, argv.clone()));
+            }
+            Link::Other { text, unsupported } => expand(unsupported, text, dir.clone(), env, all),
+        }
+    }
+}
+
+/// A narrowing rewrite takes exactly one step away, one that may be dropped and that none needs.
+fn dropped(before: &Plan, after: &Plan, rewrite: &Rewrite) -> Result<(), String> {
+    let [id] = rewrite.dropped.as_slice() else { return Err("not exactly one step is dropped".to_owned()) };
+    let was = by_id(before);
+    let Some((_, step)) = was.get(id.as_str()) else { return Err(format!("`{id}` was not there")) };
+    let allowed = step.origin != Origin::Contract || step.optional || before.policy.recover_contract;
+    ensure(allowed, || format!("`{id}` belongs to the contract"))?;
+    ensure(!before.steps.iter().any(|s| s.needs.contains(id)), || format!("`{id}` was needed"))?;
+    let ids = |plan: &Plan| plan.steps.iter().map(|s| s.id.clone()).collect::<Vec<_>>();
+    let rest: Vec<String> = ids(before).into_iter().filter(|other| other != id).collect();
+    ensure(ids(after) == rest, || "the others are not where they were".to_owned())
+}
+
+/// No other step is touched than the rule says.
+fn untouched(before: &Plan, after: &Plan, rewrite: &Rewrite) -> Result<(), String> {
+    let (was, is) = (by_id(before), by_id(after));
+    let gone: BTreeSet<&str> = was.keys().copied().filter(|id| !is.contains_key(id)).collect();
+    let hoisted = |step: &Step| step.unsupported.is_some();
+    let reorders = rewrite.recovery_rule == "reorder-after-cleanup";
+    let mut moved = BTreeSet::new();
+    for (id, (_, old)) in &was {
+        let Some((_, new)) = is.get(id) else { continue };
+        if old == new {
+            continue;
+        }
+        let bare = |s: &Step| Step { after: Vec::new(), needs: Vec::new(), ..s.clone() };
+        let same = bare(old) == bare(new);
+        let lists_gone = old.after.iter().chain(&old.needs).any(|p| gone.contains(p.as_str()));
+        let fine = if reorders {
+            moved.insert(*id);
+            same && old.needs == new.needs && new.after.starts_with(&old.after)
+        } else if gone.is_empty() {
+            hoisted(old) && new.after == old.after && new.needs == old.needs
+        } else {
+            same && lists_gone
+        };
+        ensure(fine, || format!("{}: `{id}` is touched", rewrite.recovery_rule))?;
+    }
+    let order = |plan: &Plan| {
+        let shared = |s: &&Step| {
+            was.contains_key(s.id.as_str()) && is.contains_key(s.id.as_str()) && !moved.contains(s.id.as_str())
+        };
+        plan.steps.iter().filter(shared).map(|s| s.id.clone()).collect::<Vec<_>>()
+    };
+    ensure(order(before) == order(after), || format!("{}: others have moved", rewrite.recovery_rule))
+}
+
+/// Classifies a failure and checks that only what stands in the command can lead to the code: no output can.
+///
+/// # Errors
+/// The first law that does not hold.
+pub fn check_classification(
+    plan: &Plan,
+    index: usize,
+    evidence: &Evidence,
+    facts: &Facts,
+) -> Result<FailureCode, String> {
+    let Some(step) = plan.steps.get(index) else { return Ok(FailureCode::Failed) };
+    let failure = classify(plan, index, evidence, facts);
+    let names = |programs: &[&str]| {
+        let name = |word: &Word| String::from_utf8_lossy(word.as_bytes()).rsplit('/').next().map(str::to_owned);
+        let mut words = step.argv.iter().flatten().filter_map(name);
+        words.any(|w| programs.iter().any(|p| w.starts_with(p)))
+    };
+    let silent = evidence.stdout.is_blank() && evidence.stderr.is_blank();
+    let bound = match failure.code {
+        FailureCode::MissingScript => names(&["npm", "pnpm", "yarn", "bun", "node"]),
+        FailureCode::MissingMakeTarget => names(&["make", "gmake", "ninja", "samu", "just"]),
+        FailureCode::NoTestFiles => names(&[
+            "npm",
+            "npx",
+            "pnpm",
+            "pnpx",
+            "yarn",
+            "bun",
+            "node",
+            "vitest",
+            "jest",
+            "mocha",
+            "_mocha",
+            "react-scripts",
+            "ava",
+            "playwright",
+            "cypress",
+            "ctest",
+            "deno",
+            "pytest",
+            "py.test",
+            "unittest",
+            "go",
+            "cargo",
+        ]),
+        FailureCode::UnsupportedFormat => step.unsupported.is_some(),
+        FailureCode::SequenceIssue => silent && index > 0 && names(&["test", "["]),
+        FailureCode::Timeout => evidence.timed_out || names(&["timeout", "gtimeout"]),
+        FailureCode::PolicyViolation => false,
+        FailureCode::SetupOrBootstrap | FailureCode::Failed => true,
+    };
+    ensure(bound, || format!("{} cannot be {:?}", step.command, failure))?;
+    ensure(failure.step == step.id && !failure.evidence.contains(['\n', '\u{1b}']), || {
+        format!("{failure:?} is not fit to show")
+    })?;
+    ensure(classify(plan, index, evidence, facts) == failure, || "classifying twice gives two answers".to_owned())?;
+    Ok(failure.code)
+}

@@ -1,0 +1,127 @@
+//! What is known for certain to break before anything runs, and is repaired at once? (engine.md section 3, item 8)
+
+use super::failure::{Asked, AskedKind, asked};
+use super::{Failure, FailureCode, Recovery, recover};
+use crate::base::path::RepoPath;
+use crate::plan::facts::{Answer, Certainty, Fact, Facts, Question};
+use crate::plan::{Plan, Step, digest};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What make's built-in rules make a program from, chains included (`make -p -f /dev/null`): a goal without a rule is made
+/// all the same when such a file is there.
+const IMPLICIT: &[&str] = &[
+    "", ".o", ".c", ".cc", ".C", ".cpp", ".p", ".f", ".F", ".m", ".r", ".s", ".S", ".mod", ".sh", ".y", ".l", ".w",
+    ",v",
+];
+
+/// Applies rules until none applies to what is certain (see [`super::preflight`]).
+pub(super) fn repair(mut plan: Plan, facts: &Facts) -> Plan {
+    let mut consulted = BTreeSet::new();
+    loop {
+        let failures: Vec<Failure> =
+            (0..plan.steps.len()).filter_map(|i| certain(&plan, i, facts, &mut consulted)).collect();
+        for index in 0..plan.steps.len() {
+            let failed = plan.steps.get(index).filter(|s| failures.iter().any(|f| f.step == s.id));
+            // Whether it may go depends on the base revision.
+            consulted.extend(failed.map(super::failure::questions).unwrap_or_default());
+        }
+        match recover(&plan, &failures, facts) {
+            Recovery::Rewritten { plan: next, .. } => plan = *next,
+            Recovery::Refused(_) | Recovery::NotApplicable => return recorded(plan, facts, &consulted),
+        }
+    }
+}
+
+/// The plan with the facts that its repair depended on.
+fn recorded(mut plan: Plan, facts: &Facts, consulted: &BTreeSet<Question>) -> Plan {
+    let mut all: BTreeMap<Question, Answer> = plan.facts.into_iter().map(|f| (f.question, f.answer)).collect();
+    for question in consulted {
+        if let Some(answer) = facts.get(question) {
+            all.insert(question.clone(), answer.clone());
+        }
+    }
+    plan.facts = all.into_iter().map(|(question, answer)| Fact { answer, question }).collect();
+    if plan.digest.is_some() { digest::seal(plan) } else { plan }
+}
+
+/// The facts that [`repair`] may depend on: also those of the parts that conjunctions will be split into.
+pub(super) fn needed(plan: &Plan) -> BTreeSet<Question> {
+    let split = repair(plan.clone(), &Facts::default());
+    plan.steps.iter().chain(&split.steps).flat_map(needed_of).collect()
+}
+
+fn needed_of(step: &Step) -> BTreeSet<Question> {
+    let Some(asked) = asked(step).filter(is_certain) else { return BTreeSet::new() };
+    let mut all = super::failure::questions(step);
+    all.extend(asked.paths().into_iter().map(Question::Tracked));
+    if asked.kind == AskedKind::MakeGoal {
+        all.extend(asked.names.iter().flat_map(|goal| sources(&asked, goal)));
+    }
+    all
+}
+
+/// Whether a missing name must make the command fail.
+fn is_certain(asked: &Asked) -> bool {
+    let plain = |goal: &String| !goal.is_empty() && !goal.contains(['.', '/', '%', '(', '$']);
+    match asked.kind {
+        AskedKind::Script => !asked.lenient,
+        AskedKind::MakeGoal => !asked.lenient && asked.names.iter().all(plain),
+        AskedKind::OtherGoal => false,
+    }
+}
+
+fn sources(asked: &Asked, goal: &str) -> Vec<Question> {
+    let Some(dir) = &asked.dir else { return Vec::new() };
+    IMPLICIT.iter().filter_map(|s| dir.join(format!("{goal}{s}").as_bytes()).ok()).map(Question::Exists).collect()
+}
+
+/// The failure that this step will have, if that is certain. Notes which facts it looked at.
+fn certain(plan: &Plan, index: usize, facts: &Facts, consulted: &mut BTreeSet<Question>) -> Option<Failure> {
+    let step = plan.steps.get(index)?;
+    let failure =
+        |code, rule: &str, evidence: String| Failure { step: step.id.clone(), code, rule: rule.to_owned(), evidence };
+    if let Some(unsupported) = &step.unsupported {
+        let evidence = crate::base::word::visible(unsupported.text.as_bytes());
+        return Some(failure(FailureCode::UnsupportedFormat, "unsupported-command", evidence));
+    }
+    let asked = asked(step).filter(is_certain)?;
+    let [now, _] = asked.questions()?;
+    consulted.insert(now);
+    let missing = asked.undeclared(facts);
+    let name = missing
+        .iter()
+        .find(|name| asked.kind == AskedKind::Script || cannot_be_made(&asked, name, facts, consulted))?;
+    if index > 0 && !stays_as_it_is(plan, &asked, facts, consulted) {
+        return None;
+    }
+    let name = crate::base::word::visible(name.as_bytes());
+    Some(match asked.kind {
+        AskedKind::Script => failure(
+            FailureCode::MissingScript,
+            "script-not-declared",
+            format!("package.json declares no script `{name}`"),
+        ),
+        _ => failure(FailureCode::MissingMakeTarget, "goal-not-declared", format!("the makefile has no goal `{name}`")),
+    })
+}
+
+fn cannot_be_made(asked: &Asked, goal: &str, facts: &Facts, consulted: &mut BTreeSet<Question>) -> bool {
+    sources(asked, goal).into_iter().all(|question| {
+        let absent = facts.get(&question) == Some(&Answer::Word(Certainty::No));
+        consulted.insert(question);
+        absent
+    })
+}
+
+/// Whether no earlier step makes the declaring file: git tracks it, and no step produces it.
+fn stays_as_it_is(plan: &Plan, asked: &Asked, facts: &Facts, consulted: &mut BTreeSet<Question>) -> bool {
+    let produced = |path: &RepoPath| plan.steps.iter().any(|s| s.produces.iter().any(|glob| glob.matches(path)));
+    let paths = asked.paths();
+    let tracked = paths.iter().any(|path| {
+        let question = Question::Tracked(path.clone());
+        let yes = facts.get(&question) == Some(&Answer::Word(Certainty::Yes));
+        consulted.insert(question);
+        yes
+    });
+    tracked && !paths.iter().any(produced)
+}

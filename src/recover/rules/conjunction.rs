@@ -1,0 +1,201 @@
+//! Which steps does a conjunction `cd a && b && c` stand for?
+
+use super::Case;
+use crate::base::command::{Link, is_env_name, to_text};
+use crate::base::path::RepoPath;
+use crate::plan::Step;
+use crate::recover::rewrite::{Change, positions, replace_predecessor};
+use std::collections::BTreeSet;
+
+/// Whether the first part of the step's conjunction is a `cd`. `None` for a step without conjunction.
+pub(super) fn begins_with_cd(step: &Step) -> Option<bool> {
+    let first = step.unsupported.as_ref()?.chain.first()?;
+    Some(matches!(first, Link::ChangeDirectory { .. }))
+}
+
+/// The steps that the parts stand for, still with the step's own id and constraints.
+///
+/// `None` when a `cd` leaves the repository, goes where only a shell knows (`cd`, `cd -`, `cd ~`), or nothing stands behind
+/// it: its own success would no longer be verified. `None` too when a part changes the shell that runs the next one
+/// (`source .env && pnpm test`): alone, the next one would be another command. And `None` when no part can be expressed.
+pub(super) fn parts(step: &Step) -> Option<Vec<Step>> {
+    let chain = step.unsupported.as_ref()?.chain.as_slice();
+    if matches!(chain.last()?, Link::ChangeDirectory { .. }) {
+        return None;
+    }
+    let mut dir = step.dir.clone();
+    let mut parts = Vec::new();
+    for link in chain {
+        match link {
+            Link::ChangeDirectory { cd } => dir = entered(&dir, cd.as_bytes())?,
+            Link::Run { argv, env } => {
+                let mut all = step.env.clone();
+                all.extend(env.clone());
+                let command = to_text(&all, argv);
+                parts.push(Step {
+                    argv: Some(argv.clone()),
+                    command,
+                    dir: dir.clone(),
+                    env: all,
+                    unsupported: None,
+                    ..step.clone()
+                });
+            }
+            Link::Other { text, .. } if changes_its_shell(text) => return None,
+            Link::Other { text, unsupported } => parts.push(Step {
+                argv: None,
+                command: text.clone(),
+                dir: dir.clone(),
+                unsupported: Some((**unsupported).clone()),
+                ..step.clone()
+            }),
+        }
+    }
+    parts.iter().any(|part| part.argv.is_some()).then_some(parts)
+}
+
+/// What a shell does to itself (POSIX, "Special Built-In Utilities", and what bash adds).
+const SHELL_STATE: &[&str] = &[
+    ".", "alias", "builtin", "cd", "command", "declare", "eval", "exec", "exit", "export", "local", "popd", "pushd",
+    "read", "readonly", "return", "set", "shift", "shopt", "source", "times", "trap", "typeset", "ulimit", "umask",
+    "unalias", "unset",
+];
+
+fn changes_its_shell(text: &str) -> bool {
+    let first = text.split_whitespace().next().unwrap_or_default();
+    // However it is quoted, it is the same word.
+    let first: String = first.chars().filter(|c| !matches!(c, '"' | '\'' | '\\')).collect();
+    SHELL_STATE.contains(&first.as_str()) || first.split_once('=').is_some_and(|(name, _)| is_env_name(name))
+}
+
+fn entered(dir: &RepoPath, to: &[u8]) -> Option<RepoPath> {
+    let only_a_shell_knows = matches!(to, [] | [b'-' | b'~', ..]);
+    if only_a_shell_knows { None } else { dir.join(to).ok() }
+}
+
+/// Puts the parts in the place of the step. A single one keeps its id; several get `id-1`, `id-2` and so on, each needs the
+/// one before it, and who stood behind the step stands behind the last.
+pub(super) fn put_in_place(case: &Case<'_>, parts: Vec<Step>) -> Change {
+    let mut steps = case.plan.steps.clone();
+    let many = parts.len() > 1;
+    let mut taken = taken(case);
+    let mut previous: Option<String> = None;
+    let mut new = Vec::with_capacity(parts.len());
+    for mut part in parts {
+        if many {
+            part.id = free_id(&case.step.id, &mut taken);
+        }
+        if let Some(previous) = previous.replace(part.id.clone()) {
+            part.after = vec![previous.clone()];
+            part.needs = vec![previous];
+        }
+        new.push(part);
+    }
+    let last = previous.unwrap_or_else(|| case.step.id.clone());
+    steps.splice(case.index..=case.index, new);
+    let order = positions(&steps);
+    if many {
+        for step in &mut steps {
+            for list in [&mut step.after, &mut step.needs] {
+                replace_predecessor(list, &case.step.id, std::slice::from_ref(&last), &order);
+            }
+        }
+    }
+    Change { dropped: Vec::new(), steps }
+}
+
+/// Ids that mean something already: present steps and checks, dropped and omitted ones, and those of failures, which would
+/// else be taken for failures of the new steps.
+fn taken(case: &Case<'_>) -> BTreeSet<String> {
+    let plan = case.plan;
+    let steps = plan.steps.iter().flat_map(|s| [s.id.clone(), s.check().to_owned()]);
+    let gone = plan.rewrites.iter().flat_map(|r| r.dropped.clone());
+    let omitted = plan.omitted.iter().map(|o| o.id.clone());
+    let failed = case.failures.iter().map(|f| f.step.clone());
+    steps.chain(gone).chain(omitted).chain(failed).collect()
+}
+
+fn free_id(base: &str, taken: &mut BTreeSet<String>) -> String {
+    let mut number = 1_usize;
+    loop {
+        let id = format!("{base}-{number}");
+        if taken.insert(id.clone()) {
+            return id;
+        }
+        number += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::command::{Command, Unsupported, UnsupportedReason};
+    use crate::base::word::Word;
+    use crate::recover::bare::bare_plan;
+
+    fn chained(parts: &[&str]) -> Step {
+        let link = |part: &&str| match part.strip_prefix("cd ") {
+            Some(dir) => Link::ChangeDirectory { cd: Word::from(dir) },
+            None => Link::Run { argv: part.split(' ').map(Word::from).collect(), env: Default::default() },
+        };
+        let chain = parts.iter().map(link).collect();
+        let unsupported = Unsupported { chain, offset: 0, reason: UnsupportedReason::Operator, text: "&&".to_owned() };
+        bare_plan(&[Command::Unsupported { text: parts.join(" && "), unsupported }]).steps.remove(0)
+    }
+
+    #[test]
+    fn parts_that_stay_unsupported() {
+        let other = |text: &str| Link::Other {
+            text: text.to_owned(),
+            unsupported: Box::new(Unsupported {
+                chain: Vec::new(),
+                offset: 0,
+                reason: UnsupportedReason::Operator,
+                text: String::new(),
+            }),
+        };
+        for (text, splits) in [
+            ("a | b", true),
+            ("! a", true),
+            ("echo $X > f", true),
+            ("source .env", false),
+            ("cd $X", false),
+            ("'cd' ~", false),
+            ("\\cd", false),
+            ("X=$(pwd)", false),
+            ("export CI=1", false),
+        ] {
+            let mut step = chained(&["x", "y"]);
+            step.unsupported.as_mut().unwrap().chain.insert(0, other(text));
+            let got = parts(&step);
+            assert_eq!(got.is_some(), splits, "{text}");
+            let Some(got) = got else { continue };
+            assert_eq!((got.len(), got[0].command.as_str(), got[0].argv.as_ref()), (3, text, None));
+            assert!(got[0].unsupported.is_some() && got[1].unsupported.is_none());
+        }
+    }
+
+    #[test]
+    fn directories() {
+        for (chain, want) in [
+            (&["cd d", "a", "b"][..], Some("a@d b@d")),
+            (&["a", "cd b", "c"], Some("a@. c@b")),
+            (&["cd a", "cd b", "c"], Some("c@a/b")),
+            (&["cd a", "x", "cd ../b", "y"], Some("x@a y@b")),
+            (&["cd a/..", "x"], Some("x@.")),
+            (&["cd .", "x"], Some("x@.")),
+            (&["cd ..", "x"], None),
+            (&["cd a/../..", "x"], None),
+            (&["cd /tmp", "x"], None),
+            (&["cd ", "x"], None),
+            (&["cd -", "x"], None),
+            (&["cd ~", "x"], None),
+            (&["x", "cd d"], None),
+            (&["cd d"], None),
+        ] {
+            let got = parts(&chained(chain))
+                .map(|steps| steps.iter().map(|s| format!("{}@{}", s.command, s.dir)).collect::<Vec<_>>().join(" "));
+            assert_eq!(got.as_deref(), want, "{chain:?}");
+        }
+    }
+}

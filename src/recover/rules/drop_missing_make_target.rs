@@ -1,0 +1,33 @@
+//! What becomes of a step whose goal does not exist?
+
+use super::{Case, Example, Rule, dropping};
+use crate::plan::Coverage;
+use crate::recover::bare::plan_of_words;
+use crate::recover::rewrite::Change;
+use crate::recover::{Failure, FailureCode};
+
+/// The step goes, unless `dropping` forbids it.
+pub const RULE: Rule = Rule {
+    name: "drop-missing-make-target",
+    fires_on: FailureCode::MissingMakeTarget,
+    coverage: Coverage::Narrowed,
+    reason: "verification_command_missing_make_target_adjusted",
+    rewrite,
+    example,
+};
+
+fn rewrite(case: &Case<'_>) -> Option<Result<Change, String>> {
+    Some(dropping::drop(case, RULE.fires_on))
+}
+
+fn example() -> Example {
+    let before = plan_of_words(&["make nope", "make test"]);
+    let after = before.steps.iter().skip(1).cloned().collect();
+    let failure = Failure {
+        step: "command-1".to_owned(),
+        code: FailureCode::MissingMakeTarget,
+        rule: "make-no-rule".to_owned(),
+        evidence: String::new(),
+    };
+    Example { before, failure, after }
+}

@@ -1,0 +1,33 @@
+//! What becomes of a step whose test runner finds no tests?
+
+use super::{Case, Example, Rule, dropping};
+use crate::plan::Coverage;
+use crate::recover::bare::plan_of_words;
+use crate::recover::rewrite::Change;
+use crate::recover::{Failure, FailureCode};
+
+/// The step goes, unless `dropping` forbids it.
+pub const RULE: Rule = Rule {
+    name: "drop-no-test-files",
+    fires_on: FailureCode::NoTestFiles,
+    coverage: Coverage::Narrowed,
+    reason: "verification_command_no_test_files_adjusted",
+    rewrite,
+    example,
+};
+
+fn rewrite(case: &Case<'_>) -> Option<Result<Change, String>> {
+    Some(dropping::drop(case, RULE.fires_on))
+}
+
+fn example() -> Example {
+    let before = plan_of_words(&["npx vitest run", "pnpm lint"]);
+    let after = before.steps.iter().skip(1).cloned().collect();
+    let failure = Failure {
+        step: "command-1".to_owned(),
+        code: FailureCode::NoTestFiles,
+        rule: "vitest-no-test-files".to_owned(),
+        evidence: String::new(),
+    };
+    Example { before, failure, after }
+}

@@ -1,0 +1,45 @@
+//! What becomes of a step that cannot be expressed without a shell?
+
+use super::{Case, Example, Rule, conjunction, dropping};
+use crate::base::command::{Command, Unsupported, UnsupportedReason};
+use crate::plan::Coverage;
+use crate::recover::bare::{bare_plan, plan_of_words};
+use crate::recover::rewrite::Change;
+use crate::recover::{Failure, FailureCode};
+
+/// The step goes when no rule above can express it, unless `dropping` forbids it.
+pub const RULE: Rule = Rule {
+    name: "drop-unsupported-format",
+    fires_on: FailureCode::UnsupportedFormat,
+    coverage: Coverage::Narrowed,
+    reason: "verification_command_unsupported_format_adjusted",
+    rewrite,
+    example,
+};
+
+fn rewrite(case: &Case<'_>) -> Option<Result<Change, String>> {
+    // A repaired step is no unsupported one any more, even if an earlier failure says so.
+    case.step.unsupported.as_ref()?;
+    match conjunction::parts(case.step) {
+        Some(_) => None,
+        None => Some(dropping::drop(case, RULE.fires_on)),
+    }
+}
+
+fn example() -> Example {
+    let unsupported =
+        Unsupported { chain: Vec::new(), offset: 5, reason: UnsupportedReason::Operator, text: "|".to_owned() };
+    let piped = Command::Unsupported { text: "make | tee log".to_owned(), unsupported };
+    let mut before = plan_of_words(&["", "pnpm lint"]);
+    if let (Some(first), Some(step)) = (before.steps.first_mut(), bare_plan(&[piped]).steps.first()) {
+        first.clone_from(step);
+    }
+    let after = before.steps.iter().skip(1).cloned().collect();
+    let failure = Failure {
+        step: "command-1".to_owned(),
+        code: FailureCode::UnsupportedFormat,
+        rule: "unsupported-command".to_owned(),
+        evidence: "|".to_owned(),
+    };
+    Example { before, failure, after }
+}

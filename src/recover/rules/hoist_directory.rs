@@ -1,0 +1,53 @@
+//! When is `cd d && a` the command `a` with `dir d`?
+
+use super::{Case, Example, Rule, conjunction};
+use crate::base::command::{Command, Link, Unsupported, UnsupportedReason};
+use crate::base::path::RepoPath;
+use crate::base::word::Word;
+use crate::plan::Coverage;
+use crate::recover::bare::{bare_plan, plan_of_words};
+use crate::recover::rewrite::Change;
+use crate::recover::{Failure, FailureCode};
+
+/// A leading `cd` inside the repository moves into the `dir` of what stands behind it. Of several commands behind it each
+/// becomes a step, as with `split-conjunction`.
+pub const RULE: Rule = Rule {
+    name: "hoist-directory",
+    fires_on: FailureCode::UnsupportedFormat,
+    coverage: Coverage::Full,
+    reason: "verification_command_unsupported_format_adjusted",
+    rewrite,
+    example,
+};
+
+fn rewrite(case: &Case<'_>) -> Option<Result<Change, String>> {
+    if !conjunction::begins_with_cd(case.step)? {
+        return None;
+    }
+    let parts = conjunction::parts(case.step)?;
+    Some(Ok(conjunction::put_in_place(case, parts)))
+}
+
+fn example() -> Example {
+    let unsupported = Unsupported {
+        chain: vec![
+            Link::ChangeDirectory { cd: Word::from("apps/web") },
+            Link::Run { argv: ["pnpm", "test"].map(Word::from).to_vec(), env: Default::default() },
+        ],
+        offset: 12,
+        reason: UnsupportedReason::Operator,
+        text: "&&".to_owned(),
+    };
+    let before = bare_plan(&[Command::Unsupported { text: "cd apps/web && pnpm test".to_owned(), unsupported }]);
+    let mut after = plan_of_words(&["pnpm test"]).steps;
+    for step in &mut after {
+        step.dir = RepoPath::from_exact(b"apps/web").unwrap_or_else(RepoPath::root);
+    }
+    let failure = Failure {
+        step: "command-1".to_owned(),
+        code: FailureCode::UnsupportedFormat,
+        rule: "unsupported-command".to_owned(),
+        evidence: "&&".to_owned(),
+    };
+    Example { before, failure, after }
+}

@@ -1,0 +1,53 @@
+//! When is `a && b` two steps?
+
+use super::{Case, Example, Rule, conjunction};
+use crate::base::command::{Command, Link, Unsupported, UnsupportedReason};
+use crate::base::word::Word;
+use crate::plan::Coverage;
+use crate::recover::bare::{bare_plan, plan_of_words};
+use crate::recover::rewrite::Change;
+use crate::recover::{Failure, FailureCode};
+
+/// Each part of a conjunction becomes a step of its own, each needing the one before. A `cd` further on moves into the
+/// `dir` of what stands behind it.
+pub const RULE: Rule = Rule {
+    name: "split-conjunction",
+    fires_on: FailureCode::UnsupportedFormat,
+    coverage: Coverage::Full,
+    reason: "verification_command_unsupported_format_adjusted",
+    rewrite,
+    example,
+};
+
+fn rewrite(case: &Case<'_>) -> Option<Result<Change, String>> {
+    if conjunction::begins_with_cd(case.step)? {
+        return None;
+    }
+    let parts = conjunction::parts(case.step)?;
+    Some(Ok(conjunction::put_in_place(case, parts)))
+}
+
+fn example() -> Example {
+    let run = |words: [&str; 2]| Link::Run { argv: words.map(Word::from).to_vec(), env: Default::default() };
+    let unsupported = Unsupported {
+        chain: vec![run(["pnpm", "build"]), run(["pnpm", "test"])],
+        offset: 11,
+        reason: UnsupportedReason::Operator,
+        text: "&&".to_owned(),
+    };
+    let before = bare_plan(&[Command::Unsupported { text: "pnpm build && pnpm test".to_owned(), unsupported }]);
+    let mut after = plan_of_words(&["pnpm build", "pnpm test"]).steps;
+    if let [first, second] = after.as_mut_slice() {
+        first.id = "command-1-1".to_owned();
+        second.id = "command-1-2".to_owned();
+        second.after = vec![first.id.clone()];
+        second.needs = vec![first.id.clone()];
+    }
+    let failure = Failure {
+        step: "command-1".to_owned(),
+        code: FailureCode::UnsupportedFormat,
+        rule: "unsupported-command".to_owned(),
+        evidence: "&&".to_owned(),
+    };
+    Example { before, failure, after }
+}
