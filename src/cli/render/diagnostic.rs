@@ -110,7 +110,7 @@ pub fn diagnostics(sources: &Sources, list: &[Diagnostic], color: bool, width: u
 #[must_use]
 pub fn failure(failure: &Failure, color: bool, width: usize) -> String {
     let mut out = String::new();
-    if let Some((sources, list)) = &failure.diagnostics {
+    if let Some((sources, list)) = failure.diagnostics.as_deref() {
         out.push_str(&diagnostics(sources, list, color, width));
     }
     let (bold, red, cyan, plain) =
