@@ -1,7 +1,8 @@
 //! How do actions become effects and effects events? The loop around the state machine.
 //!
-//! One thread decides (the caller's); each step that runs has a thread that reads its output; one thread hears signals. They
-//! tell the first one what happened through one channel, so events have one order.
+//! One thread decides (the caller's), in a runtime of its own that waits for signals, timers and what the others say; each
+//! step that runs has a thread that reads its output, and blocks in it: nothing is faster for pipes. They tell the first one
+//! what happened through one channel, so events have one order.
 
 use super::clock::Clock;
 use super::environment::{Environment, Withheld};
@@ -21,9 +22,11 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc;
 use std::thread::Scope;
 use std::time::{Duration, Instant};
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 /// How long a supervisor has to obey a kill before it is taken for stopped or stuck and vplan sweeps itself. Longer than a
 /// supervisor itself waits for processes that do not end.
@@ -123,14 +126,21 @@ pub enum DriveError {
     Stuck,
 }
 
-/// What lasts from plan to plan of a run: supervisors, the clock, the signals.
+/// What lasts from plan to plan of a run: supervisors, the clock, and the runtime with the ears in it.
 pub struct Driver {
     shared: Shared,
-    inbox: Receiver<Note>,
-    outbox: Sender<Note>,
+    ears: Ears,
+    outbox: UnboundedSender<Note>,
     /// How many plans have been driven. A plan that recovery made may try a step again, whose log must have another name.
     round: u32,
-    _signals: Signals,
+    runtime: Runtime,
+}
+
+/// How the first thread hears of anything.
+struct Ears {
+    /// Never longer than the steps that run, twice: an end, and standing still.
+    inbox: UnboundedReceiver<Note>,
+    signals: Signals,
 }
 
 /// What the steps' threads use too.
@@ -156,7 +166,7 @@ struct Job {
 }
 
 struct Slot {
-    jobs: Sender<Job>,
+    jobs: mpsc::Sender<Job>,
     busy: bool,
 }
 
@@ -177,10 +187,14 @@ impl Driver {
     pub fn new(supervisor: Option<PathBuf>) -> Result<Self, DriveError> {
         let pool = Pool::new(supervisor);
         let _ = pool.prepare(1);
-        let (outbox, inbox) = channel();
-        let tell = outbox.clone();
-        let signals = Signals::listen(move |signal| tell.send(Note::Signal(signal)).is_ok())?;
-        Ok(Self { shared: Shared { pool, clock: Clock::start() }, inbox, outbox, round: 0, _signals: signals })
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let (outbox, inbox) = unbounded_channel();
+        let signals = {
+            let _within = runtime.enter();
+            Signals::listen()?
+        };
+        let ears = Ears { inbox, signals };
+        Ok(Self { shared: Shared { pool, clock: Clock::start() }, ears, outbox, round: 0, runtime })
     }
 
     /// The run's clock.
@@ -201,9 +215,13 @@ impl Driver {
         tell: &mut dyn FnMut(Message<'_>) -> Vec<Action>,
     ) -> Result<(), DriveError> {
         self.round += 1;
+        let Self { shared, ears, outbox, round, runtime } = self;
         std::thread::scope(|scope| {
             let mut drive = Drive {
-                driver: self,
+                shared,
+                ears,
+                outbox,
+                round: *round,
                 plan,
                 context,
                 scope,
@@ -215,7 +233,7 @@ impl Driver {
                 last: 0,
                 done: false,
             };
-            let result = drive.run();
+            let result = runtime.block_on(drive.run());
             // Whatever the reason for leaving, nothing stays behind: the threads end when their steps have.
             drive.running.values().for_each(|busy| busy.handle.kill(false));
             result
@@ -225,7 +243,10 @@ impl Driver {
 
 /// A plan being driven.
 struct Drive<'d, 's, 'e> {
-    driver: &'e Driver,
+    shared: &'e Shared,
+    ears: &'d mut Ears,
+    outbox: &'d UnboundedSender<Note>,
+    round: u32,
     plan: &'e Plan,
     context: &'e Context<'e>,
     scope: &'s Scope<'s, 'e>,
@@ -240,7 +261,7 @@ struct Drive<'d, 's, 'e> {
 }
 
 impl<'e> Drive<'_, '_, 'e> {
-    fn run(&mut self) -> Result<(), DriveError> {
+    async fn run(&mut self) -> Result<(), DriveError> {
         let mut next_tick = Instant::now();
         loop {
             while let Some(action) = self.todo.pop_front() {
@@ -258,15 +279,16 @@ impl<'e> Drive<'_, '_, 'e> {
                 next_tick = Instant::now() + every;
                 self.tick();
             }
-            let due = self.wake.map(|at| Duration::from_millis(at).saturating_sub(self.driver.shared.clock.elapsed()));
+            let due = self.wake.map(|at| Duration::from_millis(at).saturating_sub(self.shared.clock.elapsed()));
             let tick = self.context.tick.map(|_| next_tick.saturating_duration_since(Instant::now()));
             let overdue = self.running.values().filter_map(|b| b.overdue).min();
             let overdue = overdue.map(|at| at.saturating_duration_since(Instant::now()));
-            match self.receive([due, tick, overdue].into_iter().flatten().min()) {
+            match self.receive([due, tick, overdue].into_iter().flatten().min()).await {
+                Some(Note::Signal(Signal::TSTP)) => self.suspend().await,
                 Some(note) => self.note(note),
                 None => {
                     self.abandon_overdue();
-                    if self.wake.is_some_and(|at| self.driver.shared.clock.elapsed() >= Duration::from_millis(at)) {
+                    if self.wake.is_some_and(|at| self.shared.clock.elapsed() >= Duration::from_millis(at)) {
                         let at = self.now();
                         self.event(Event::Time { at }, None);
                     }
@@ -275,18 +297,16 @@ impl<'e> Drive<'_, '_, 'e> {
         }
     }
 
-    fn receive(&self, timeout: Option<Duration>) -> Option<Note> {
+    /// The next thing that happens, if something does in time.
+    async fn receive(&mut self, timeout: Option<Duration>) -> Option<Note> {
         match timeout {
-            Some(timeout) => match self.driver.inbox.recv_timeout(timeout) {
-                Ok(note) => Some(note),
-                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
-            },
-            None => self.driver.inbox.recv().ok(),
+            Some(timeout) => tokio::time::timeout(timeout, self.ears.next()).await.ok(),
+            None => Some(self.ears.next().await),
         }
     }
 
     fn now(&mut self) -> u64 {
-        self.last = self.last.max(self.driver.shared.clock.now());
+        self.last = self.last.max(self.shared.clock.now());
         self.last
     }
 
@@ -312,8 +332,8 @@ impl<'e> Drive<'_, '_, 'e> {
                 self.event(Event::Finished { step, attempt, at, evidence }, Some(&finished));
             }
             Note::Frozen => {}
-            Note::Signal(Signal::TSTP) => self.suspend(),
-            Note::Signal(Signal::CONT) => {}
+            // A pause within a pause is one; the word to go on means nothing to who goes.
+            Note::Signal(Signal::TSTP | Signal::CONT) => {}
             Note::Signal(signal) => {
                 let signal = if signal == Signal::INT { Interrupt::Int } else { Interrupt::Term };
                 let at = self.now();
@@ -363,7 +383,7 @@ impl<'e> Drive<'_, '_, 'e> {
         };
         let handle = Arc::new(Handle::default());
         let live = Arc::new(Live::default());
-        let name = self.plan.steps.get(step).map(|s| log_name(&s.id, attempt, self.driver.round));
+        let name = self.plan.steps.get(step).map(|s| log_name(&s.id, attempt, self.round));
         let log = name.filter(|_| self.context.logs.is_some());
         let job = Job { step, attempt, log, handle: Arc::clone(&handle), live: Arc::clone(&live) };
         if let Some(slot) = self.slots.get_mut(slot) {
@@ -377,9 +397,9 @@ impl<'e> Drive<'_, '_, 'e> {
 
     fn new_slot(&mut self) -> io::Result<usize> {
         let slot = self.slots.len();
-        let (jobs, inbox) = channel::<Job>();
-        let (shared, plan, context) = (&self.driver.shared, self.plan, self.context);
-        let outbox = self.driver.outbox.clone();
+        let (jobs, inbox) = mpsc::channel::<Job>();
+        let (shared, plan, context) = (self.shared, self.plan, self.context);
+        let outbox = self.outbox.clone();
         let work = move || {
             let mut buffer = Buffer::default();
             while let Ok(job) = inbox.recv() {
@@ -411,13 +431,16 @@ impl<'e> Drive<'_, '_, 'e> {
     }
 
     /// SIGTSTP: first everything that vplan runs stands still, then its clock, then vplan itself; SIGCONT undoes it.
-    fn suspend(&mut self) {
+    async fn suspend(&mut self) {
         let mut later = VecDeque::new();
         let mut awaited = self.running.values().filter(|b| b.handle.freeze()).count();
+        let mut wanted = true;
         let until = Instant::now() + STAND_STILL;
-        while awaited > 0 {
-            match self.receive(Some(until.saturating_duration_since(Instant::now()))) {
+        while awaited > 0 && wanted {
+            match self.receive(Some(until.saturating_duration_since(Instant::now()))).await {
                 Some(Note::Frozen) => awaited -= 1,
+                // Who sent it believes that vplan goes on, and will not say so again.
+                Some(Note::Signal(Signal::CONT)) => wanted = false,
                 Some(note) => {
                     awaited -= usize::from(matches!(note, Note::Ended { .. }));
                     later.push_back(note);
@@ -425,25 +448,44 @@ impl<'e> Drive<'_, '_, 'e> {
                 None => break,
             }
         }
+        if wanted {
+            self.stand_still(&mut later).await;
+        }
+        self.running.values().for_each(|b| b.handle.thaw());
+        later.into_iter().for_each(|note| self.note(note));
+    }
+
+    /// Stops vplan itself until it is told to go on.
+    async fn stand_still(&mut self, later: &mut VecDeque<Note>) {
         let actions = (self.tell)(Message::Suspended);
         self.todo.extend(actions);
-        self.driver.shared.clock.pause();
+        self.shared.clock.pause();
+        // SIGTSTP is taken, and to give it back for a moment is a race; SIGSTOP does the same to vplan.
         let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::STOP);
         // The stop may take a moment to reach this thread. If it never does (the first process of a container cannot be
         // stopped by itself), the run just goes on.
         let until = Instant::now() + STAND_STILL;
         loop {
-            match self.receive(Some(until.saturating_duration_since(Instant::now()))) {
+            match self.receive(Some(until.saturating_duration_since(Instant::now()))).await {
                 Some(Note::Signal(Signal::CONT)) | None => break,
-                Some(Note::Signal(Signal::TSTP)) => {}
                 Some(note) => later.push_back(note),
             }
         }
-        self.driver.shared.clock.resume();
-        self.running.values().for_each(|b| b.handle.thaw());
+        self.shared.clock.resume();
         let actions = (self.tell)(Message::Resumed);
         self.todo.extend(actions);
-        later.into_iter().for_each(|note| self.note(note));
+    }
+}
+
+impl Ears {
+    /// Waits for the next thing that happens. Nothing is lost when the wait is given up.
+    async fn next(&mut self) -> Note {
+        // Signals first: however busy the steps are, a word to stop is heard.
+        tokio::select! {
+            biased;
+            signal = self.signals.next() => Note::Signal(signal),
+            Some(note) = self.inbox.recv() => note,
+        }
     }
 }
 
@@ -454,7 +496,7 @@ fn do_job(
     slot: usize,
     job: Job,
     buffer: &mut Buffer,
-    outbox: &Sender<Note>,
+    outbox: &UnboundedSender<Note>,
 ) -> Note {
     let Job { step: index, attempt: number, log, handle, live } = job;
     let started = shared.clock.elapsed();
