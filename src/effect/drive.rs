@@ -5,7 +5,7 @@
 //! and the doorbell of what runs. Only what looks at files has threads of its own.
 
 use super::clock::Clock;
-use super::environment::{Environment, Withheld};
+use super::environment::Environment;
 use super::process::attempt::{Attempt, Buffer, Heard, Tried};
 use super::process::capture::Live;
 use super::process::doorbell::Doorbell;
@@ -17,6 +17,7 @@ use crate::base::path::RepoPath;
 use crate::check::evidence::{Evidence, SpawnError};
 use crate::plan::{Plan, Step};
 use crate::run::event::{Action, Event, Interrupt};
+use crate::run::report::Withheld;
 use rustix::event::{Timespec, poll};
 use rustix::fd::BorrowedFd;
 use rustix::process::Signal;

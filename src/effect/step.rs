@@ -1,7 +1,6 @@
 //! How does one try of a step go from its start to its end? Some look at files before and after, on a thread of their own.
 
 use super::drive::{Context, Finished};
-use super::environment::Withheld;
 use super::process::attempt::{Attempt, Buffer, Heard, Tried, Try};
 use super::process::capture::{Live, LogPlace};
 use super::process::pool::Pool;
@@ -10,6 +9,7 @@ use crate::base::path::RepoPath;
 use crate::check::Kind;
 use crate::check::evidence::Evidence;
 use crate::plan::Step;
+use crate::run::report::Withheld;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::Scope;

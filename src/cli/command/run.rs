@@ -76,10 +76,9 @@ pub fn run(global: &Global, args: &Run, terminal: &Terminal) -> Result<u8, Failu
         },
     };
     let verified = verify(plan, run, &mut |seen| match seen {
-        Seen::Started { step, id, attempt } => progress.started(step, id, attempt),
         Seen::Ended { step, record } => progress.ended(step, record, terminal),
-        Seen::Running(running) => running.iter().for_each(|r| progress.tail(r.step, &r.live.tail())),
-        Seen::Rewritten { rule, steps } => progress.rewritten(rule, steps, terminal),
+        Seen::Running { at, running } => progress.running(at, running),
+        Seen::Rewritten { rule, plan, kept } => progress.rewritten(rule, plan, kept, terminal),
     });
     let seen = progress.shows_steps() && same_stream();
     progress.close();
@@ -89,7 +88,7 @@ pub fn run(global: &Global, args: &Run, terminal: &Terminal) -> Result<u8, Failu
 }
 
 fn show(verified: &Verified, session: &Session, place: &str, format: Format, seen: bool, terminal: &Terminal) {
-    for withheld in &verified.withheld {
+    for withheld in &verified.report.environment.withheld {
         let sign = paint(terminal.color_stderr, Tone::Warn, "!");
         terminal.note(&format!("  {sign} `{}` was withheld: {}\n", visible(withheld.name.as_bytes()), withheld.reason));
     }
@@ -98,9 +97,10 @@ fn show(verified: &Verified, session: &Session, place: &str, format: Format, see
         return;
     }
     let shown = Path::new(place).strip_prefix(&session.site.root).map_or(place.to_owned(), |p| p.display().to_string());
-    let look = render::report::Look { color: terminal.color, steps: !seen, quiet: terminal.quiet };
+    let look =
+        render::report::Look { color: terminal.color, columns: terminal.columns, steps: !seen, quiet: terminal.quiet };
     let mut text = render::report::report(&verified.report, &verified.plan, Some(&shown), look);
-    for refusal in &verified.refusals {
+    for refusal in &verified.report.refusals {
         let what = format!("{} was not applied: {}", refusal.recovery_rule, refusal.reason);
         text.push_str(&format!("  {} {}\n", paint(terminal.color, Tone::Faint, "↻"), visible(what.as_bytes())));
     }
