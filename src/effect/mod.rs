@@ -14,5 +14,6 @@ pub mod load;
 pub mod process;
 pub mod records;
 mod signals;
+pub mod survey;
 pub mod terminal;
 pub mod verify;
