@@ -14,6 +14,7 @@ pub mod load;
 pub mod process;
 pub mod records;
 mod signals;
+mod step;
 pub mod survey;
 pub mod terminal;
 pub mod verify;

@@ -1,5 +1,5 @@
 //! How fast is output kept? A step that writes 1 GiB, against `cmd | cat > file`. `cargo bench --bench capture`.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::disallowed_methods)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::disallowed_methods, clippy::panic)]
 
 use std::collections::BTreeMap;
 use std::os::fd::AsFd as _;
@@ -8,10 +8,10 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 use vplan::base::path::RepoPath;
 use vplan::base::word::Word;
-use vplan::effect::process::attempt::{Buffer, Try, attempt};
+use vplan::effect::process::attempt::{Attempt, Buffer, Heard, Try};
 use vplan::effect::process::capture::LogPlace;
 use vplan::effect::process::mask::Secrets;
-use vplan::effect::process::pool::{Handle, Pool};
+use vplan::effect::process::pool::Pool;
 use vplan::effect::process::program::{Root, SearchPath};
 
 const ROUNDS: usize = 7;
@@ -29,12 +29,21 @@ fn kept(pool: &Pool, root: &Root, secrets: &Secrets, max_output: u64, buffer: &m
         argv: &argv,
         env: &BTreeMap::new(),
         secrets,
-        log: Some(LogPlace { folder: folder.as_fd(), name: "a.log" }),
+        log: Some(LogPlace { folder: folder.as_fd(), name: "a.log".to_owned() }),
         max_output,
         live: None,
     };
     let start = Instant::now();
-    let tried = attempt(pool, &what, &Handle::default(), buffer, &|| ());
+    let mut attempt = Attempt::begin(pool, &what).unwrap_or_else(|tried| panic!("{tried:?}"));
+    let tried = loop {
+        let mut fds = Vec::new();
+        attempt.watch(&mut fds);
+        rustix::event::poll(&mut fds, None).unwrap();
+        let ready = [0, 1, 2].map(|i: usize| !fds[i].revents().is_empty());
+        if attempt.ready(ready, buffer) == Heard::Over {
+            break attempt.finish(pool, false, buffer);
+        }
+    };
     let took = start.elapsed();
     assert_eq!((tried.evidence.exit, tried.evidence.stdout.total), (Some(0), BYTES));
     std::fs::remove_file(root.path().join("a.log")).unwrap();

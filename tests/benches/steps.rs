@@ -86,9 +86,12 @@ fn supervised(root: &Root, jobs: usize) -> Duration {
                         status: last.status,
                     };
                     record.append(&journal.line(at, entry)).unwrap();
-                    record.sync().unwrap();
                 }
                 actions
+            }
+            Message::Settled { .. } => {
+                record.sync().unwrap();
+                Vec::new()
             }
             _ => Vec::new(),
         })
