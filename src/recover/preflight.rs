@@ -19,8 +19,7 @@ const IMPLICIT: &[&str] = &[
 pub(super) fn repair(mut plan: Plan, facts: &Facts) -> Plan {
     let mut consulted = BTreeSet::new();
     loop {
-        let failures: Vec<Failure> =
-            (0..plan.steps.len()).filter_map(|i| certain(&plan, i, facts, &mut consulted)).collect();
+        let failures = failures(&plan, facts, &mut consulted);
         for index in 0..plan.steps.len() {
             let failed = plan.steps.get(index).filter(|s| failures.iter().any(|f| f.step == s.id));
             // Whether it may go depends on the base revision.
@@ -31,6 +30,15 @@ pub(super) fn repair(mut plan: Plan, facts: &Facts) -> Plan {
             Recovery::Refused(_) | Recovery::NotApplicable => return recorded(plan, facts, &consulted),
         }
     }
+}
+
+/// What is certain to fail, in plan order, before any repair.
+pub(super) fn foreseen(plan: &Plan, facts: &Facts) -> Vec<Failure> {
+    failures(plan, facts, &mut BTreeSet::new())
+}
+
+fn failures(plan: &Plan, facts: &Facts, consulted: &mut BTreeSet<Question>) -> Vec<Failure> {
+    (0..plan.steps.len()).filter_map(|i| certain(plan, i, facts, consulted)).collect()
 }
 
 /// The plan with the facts that its repair depended on.

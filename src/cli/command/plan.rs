@@ -17,7 +17,7 @@ use crate::run::verdict::Exit;
 /// A contract or a request that does not fit.
 pub fn run(global: &Global, args: &PlanArgs, terminal: &Terminal) -> Result<u8, Failure> {
     let format = format(global, &[Format::Text, Format::Json, Format::Canonical, Format::Kdl])?;
-    let (plan, _) = Session::open(global, &args.request)?.plan(&args.request)?;
+    let (plan, _) = Session::open(global, &args.request, terminal)?.plan(&args.request)?;
     match format {
         Format::Json => terminal.print(&(to_json(&plan) + "\n")),
         // Without a final line end: these are the bytes that the digest covers.

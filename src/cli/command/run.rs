@@ -43,7 +43,7 @@ pub fn run(global: &Global, args: &Run, terminal: &Terminal) -> Result<u8, Failu
         let message = "standard output holds one JSON document or the events, not both";
         return Err(Failure::usage("vplan::usage::events", message).help("write the events to a file"));
     }
-    let session = Session::open(global, &args.request)?;
+    let session = Session::open(global, &args.request, terminal)?;
     let (plan, _) = session.plan(&args.request)?;
     let containment = containment(args)?;
     let violations = plan.notes.iter().filter(|n| n.kind == OUTSIDE).map(|n| n.message.clone()).collect();

@@ -152,7 +152,10 @@ fn modified(of: &std::fs::Metadata) -> i128 {
 }
 
 /// Finds what a step starts and opens the directory that it starts in.
-pub(super) fn resolve(
+///
+/// # Errors
+/// There is no such program, or no such directory inside the repository.
+pub(in crate::effect) fn resolve(
     root: &Root,
     search: &SearchPath,
     dir: &RepoPath,
