@@ -10,7 +10,6 @@ pub mod terminal;
 
 use crate::run::verdict::Exit;
 use args::{Command, CommandLine};
-use clap::Parser;
 use error::Failure;
 use std::process::ExitCode;
 use terminal::Terminal;
@@ -18,7 +17,7 @@ use terminal::Terminal;
 /// Runs vplan for a command line and returns its exit code.
 #[must_use]
 pub fn main(arguments: impl Iterator<Item = std::ffi::OsString>) -> ExitCode {
-    let line = match CommandLine::try_parse_from(arguments) {
+    let line = match CommandLine::read(arguments.collect()) {
         Ok(line) => line,
         Err(error) => {
             // A closed pipe is no reason to fail: `vplan --help | head -1`.
