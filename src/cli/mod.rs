@@ -25,6 +25,7 @@ pub fn main(arguments: impl Iterator<Item = std::ffi::OsString>) -> ExitCode {
             return ExitCode::from(if error.use_stderr() { Exit::Usage.code() } else { Exit::Success.code() });
         }
     };
+    own_up_to_faults();
     let terminal = Terminal::new(&line.global);
     trace(line.global.verbose);
     let result = match line.command {
@@ -45,6 +46,20 @@ pub fn main(arguments: impl Iterator<Item = std::ffi::OsString>) -> ExitCode {
         failure.exit
     });
     ExitCode::from(terminal.close(code))
+}
+
+/// A fault of vplan is exit 1 whatever it was, never a code that says something about the change. Steps that run are stopped by
+/// their supervisors when this process is gone.
+fn own_up_to_faults() {
+    std::panic::set_hook(Box::new(|fault| {
+        let text = format!("error[vplan::internal]: this is a fault of vplan, please report it: {fault}");
+        // Nobody is left to tell if standard error is gone too.
+        let _ = std::io::Write::write_all(
+            &mut std::io::stderr(),
+            (crate::base::word::visible(text.as_bytes()) + "\n").as_bytes(),
+        );
+        std::process::exit(i32::from(Exit::Internal.code()));
+    }));
 }
 
 fn trace(verbose: u8) {

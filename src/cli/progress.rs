@@ -8,7 +8,7 @@ use crate::base::word::visible;
 use crate::plan::Plan;
 use crate::run::record::StepRecord;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// Running steps that have a line of their own in the live view.
@@ -32,6 +32,8 @@ pub enum Progress {
 pub struct Plain {
     color: bool,
     width: usize,
+    /// Ids of the steps whose line was printed.
+    seen: BTreeSet<String>,
 }
 
 /// A bar, and a line for each running step.
@@ -57,7 +59,7 @@ impl Progress {
             args::Progress::Auto if terminal.quiet => Self::None,
             args::Progress::Bar => Self::live(terminal, plan, color, width),
             args::Progress::Auto if terminal.live => Self::live(terminal, plan, color, width),
-            args::Progress::Plain | args::Progress::Auto => Self::Plain(Plain { color, width }),
+            args::Progress::Plain | args::Progress::Auto => Self::Plain(Plain { color, width, seen: BTreeSet::new() }),
         }
     }
 
@@ -87,10 +89,13 @@ impl Progress {
         }))
     }
 
-    /// Whether each step's line has been shown by the time the run ends.
+    /// Steps whose line has been printed and stays.
     #[must_use]
-    pub fn shows_steps(&self) -> bool {
-        matches!(self, Self::Plain(_))
+    pub fn seen(&self) -> BTreeSet<String> {
+        match self {
+            Self::Plain(plain) => plain.seen.clone(),
+            Self::None | Self::Live(_) => BTreeSet::new(),
+        }
     }
 
     /// A try of a step has begun.
@@ -123,7 +128,10 @@ impl Progress {
     pub fn ended(&mut self, index: usize, record: &StepRecord, terminal: &Terminal) {
         match self {
             Self::None => {}
-            Self::Plain(plain) => terminal.note(&line(record, plain.width, plain.color)),
+            Self::Plain(plain) => {
+                plain.seen.insert(record.id.clone());
+                terminal.note(&line(record, plain.width, plain.color));
+            }
             Self::Live(live) => {
                 if let Some(spinner) = live.running.remove(&index) {
                     spinner.finish_and_clear();

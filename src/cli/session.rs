@@ -297,7 +297,7 @@ pub fn invalid(loaded: Loaded) -> Failure {
     let errors = list.iter().filter(|d| d.severity == Severity::Error).count();
     let message = format!("the contract `{}` has {}", loaded.path, super::render::style::count(errors, "error"));
     Failure {
-        diagnostics: Some((loaded.sources, list)),
+        diagnostics: Some(Box::new((loaded.sources, list))),
         ..Failure::new(Exit::Contract.code(), "vplan::contract::invalid", message)
     }
 }

@@ -1,27 +1,28 @@
 //! How do actions become effects and effects events? The loop around the state machine.
 //!
-//! One thread decides (the caller's); each step that runs has a thread that reads its output; one thread hears signals. They
-//! tell the first one what happened through one channel, so events have one order.
+//! One thread does everything: it decides, reads the output of all steps, hears signals and keeps the record, so events have
+//! one order and a step costs two wake-ups more than a bare spawn. Only what looks at files has threads of its own.
 
 use super::clock::Clock;
 use super::environment::{Environment, Withheld};
-use super::process::attempt::{Buffer, Tried, Try, attempt};
-use super::process::capture::{Live, LogPlace};
-use super::process::pool::{Handle, Pool};
-use super::process::program::{Program, Root, say};
+use super::process::attempt::{Attempt, Buffer, Heard, Tried};
+use super::process::capture::Live;
+use super::process::pool::Pool;
+use super::process::program::{Program, Root};
 use super::signals::Signals;
+use super::step::{Busy, Means, Note, Outbox, log_name};
 use crate::base::path::RepoPath;
-use crate::check::Kind;
 use crate::check::evidence::{Evidence, SpawnError};
 use crate::plan::{Plan, Step};
 use crate::run::event::{Action, Event, Interrupt};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::fd::BorrowedFd;
 use rustix::process::Signal;
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, channel};
 use std::thread::Scope;
 use std::time::{Duration, Instant};
 
@@ -76,6 +77,12 @@ pub enum Message<'a> {
         /// What runs, in plan order.
         running: &'a [Running<'a>],
     },
+    /// Everything that was asked for has been begun: time for what takes a while, such as making sure that the record
+    /// survives a loss of power.
+    Settled {
+        /// When.
+        at: u64,
+    },
     /// vplan is about to stop itself (SIGTSTP); everything it runs stands still.
     Suspended,
     /// vplan goes on.
@@ -125,48 +132,14 @@ pub enum DriveError {
 
 /// What lasts from plan to plan of a run: supervisors, the clock, the signals.
 pub struct Driver {
-    shared: Shared,
-    inbox: Receiver<Note>,
-    outbox: Sender<Note>,
-    /// How many plans have been driven. A plan that recovery made may try a step again, whose log must have another name.
-    round: u32,
-    _signals: Signals,
-}
-
-/// What the steps' threads use too.
-struct Shared {
     pool: Pool,
     clock: Clock,
-}
-
-/// What other threads tell the first one.
-enum Note {
-    Ended { slot: usize, step: usize, attempt: u32, at: u64, evidence: Box<Evidence>, finished: Box<Finished> },
-    Frozen,
-    Signal(Signal),
-}
-
-/// What is given to a step's thread.
-struct Job {
-    step: usize,
-    attempt: u32,
-    log: Option<String>,
-    handle: Arc<Handle>,
-    live: Arc<Live>,
-}
-
-struct Slot {
-    jobs: Sender<Job>,
-    busy: bool,
-}
-
-struct Busy {
-    attempt: u32,
-    since: u64,
-    handle: Arc<Handle>,
-    live: Arc<Live>,
-    /// When its supervisor should have obeyed.
-    overdue: Option<Instant>,
+    signals: Signals,
+    notes: Receiver<Note>,
+    outbox: Outbox,
+    buffer: Buffer,
+    /// How many plans have been driven. A plan that recovery made may try a step again, whose log must have another name.
+    round: u32,
 }
 
 impl Driver {
@@ -177,16 +150,23 @@ impl Driver {
     pub fn new(supervisor: Option<PathBuf>) -> Result<Self, DriveError> {
         let pool = Pool::new(supervisor);
         let _ = pool.prepare(1);
-        let (outbox, inbox) = channel();
-        let tell = outbox.clone();
-        let signals = Signals::listen(move |signal| tell.send(Note::Signal(signal)).is_ok())?;
-        Ok(Self { shared: Shared { pool, clock: Clock::start() }, inbox, outbox, round: 0, _signals: signals })
+        let (notes, inbox) = channel();
+        let waker = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(io::Error::from)?;
+        Ok(Self {
+            pool,
+            clock: Clock::start(),
+            signals: Signals::listen()?,
+            notes: inbox,
+            outbox: Outbox { notes, waker: Arc::new(waker) },
+            buffer: Buffer::default(),
+            round: 0,
+        })
     }
 
     /// The run's clock.
     #[must_use]
     pub fn clock(&self) -> &Clock {
-        &self.shared.clock
+        &self.clock
     }
 
     /// Does `first` and then what `tell` answers to events, until [`Action::Done`].
@@ -208,16 +188,17 @@ impl Driver {
                 context,
                 scope,
                 tell,
-                slots: Vec::new(),
-                running: BTreeMap::new(),
+                busy: BTreeMap::new(),
                 todo: first.into(),
+                news: VecDeque::new(),
                 wake: None,
+                next_tick: Instant::now(),
                 last: 0,
-                done: false,
+                unsettled: false,
+                awaited: 0,
             };
             let result = drive.run();
-            // Whatever the reason for leaving, nothing stays behind: the threads end when their steps have.
-            drive.running.values().for_each(|busy| busy.handle.kill(false));
+            drive.leave();
             result
         })
     }
@@ -225,85 +206,144 @@ impl Driver {
 
 /// A plan being driven.
 struct Drive<'d, 's, 'e> {
-    driver: &'e Driver,
+    driver: &'d mut Driver,
     plan: &'e Plan,
     context: &'e Context<'e>,
     scope: &'s Scope<'s, 'e>,
     tell: &'d mut dyn FnMut(Message<'_>) -> Vec<Action>,
-    slots: Vec<Slot>,
-    running: BTreeMap<usize, Busy>,
+    busy: BTreeMap<usize, Busy<'e>>,
     todo: VecDeque<Action>,
+    /// What has come and has not been told yet.
+    news: VecDeque<News>,
     wake: Option<u64>,
-    /// The time of the last event: events never go back in time, though threads may be overtaken.
+    next_tick: Instant,
+    /// The time of the last event: events never go back in time.
     last: u64,
-    done: bool,
+    /// Something has happened since [`Message::Settled`].
+    unsettled: bool,
+    /// How many trees are to stand still.
+    awaited: usize,
+}
+
+enum News {
+    Ended { step: usize, at: u64, tried: Box<Tried> },
+    Signal(Signal),
 }
 
 impl<'e> Drive<'_, '_, 'e> {
     fn run(&mut self) -> Result<(), DriveError> {
-        let mut next_tick = Instant::now();
         loop {
             while let Some(action) = self.todo.pop_front() {
+                if action == Action::Done {
+                    return Ok(());
+                }
                 self.act(action)?;
             }
-            if self.done {
-                return Ok(());
-            }
-            if self.running.is_empty() && self.wake.is_none() {
+            if let Some(news) = self.news.pop_front() {
+                self.hear(news);
+            } else if std::mem::take(&mut self.unsettled) {
+                let at = self.now();
+                let actions = (self.tell)(Message::Settled { at });
+                self.todo.extend(actions);
+            } else if self.busy.is_empty() && self.wake.is_none() {
                 return Err(DriveError::Stuck);
-            }
-            if let Some(every) = self.context.tick
-                && next_tick <= Instant::now()
-            {
-                next_tick = Instant::now() + every;
+            } else if self.wake.is_some_and(|at| self.driver.clock.elapsed() >= Duration::from_millis(at)) {
+                let at = self.now();
+                self.event(Event::Time { at }, None);
+            } else {
                 self.tick();
-            }
-            let due = self.wake.map(|at| Duration::from_millis(at).saturating_sub(self.driver.shared.clock.elapsed()));
-            let tick = self.context.tick.map(|_| next_tick.saturating_duration_since(Instant::now()));
-            let overdue = self.running.values().filter_map(|b| b.overdue).min();
-            let overdue = overdue.map(|at| at.saturating_duration_since(Instant::now()));
-            match self.receive([due, tick, overdue].into_iter().flatten().min()) {
-                Some(note) => self.note(note),
-                None => {
-                    self.abandon_overdue();
-                    if self.wake.is_some_and(|at| self.driver.shared.clock.elapsed() >= Duration::from_millis(at)) {
-                        let at = self.now();
-                        self.event(Event::Time { at }, None);
-                    }
-                }
+                self.abandon_overdue();
+                self.turn(self.patience());
             }
         }
     }
 
-    fn receive(&self, timeout: Option<Duration>) -> Option<Note> {
-        match timeout {
-            Some(timeout) => match self.driver.inbox.recv_timeout(timeout) {
-                Ok(note) => Some(note),
-                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
-            },
-            None => self.driver.inbox.recv().ok(),
+    /// How long nothing needs to be done by itself.
+    fn patience(&self) -> Option<Duration> {
+        let due = self.wake.map(|at| Duration::from_millis(at).saturating_sub(self.driver.clock.elapsed()));
+        let tick = self.context.tick.map(|_| self.next_tick.saturating_duration_since(Instant::now()));
+        let overdue = self.busy.values().filter_map(|b| b.overdue).min();
+        let overdue = overdue.map(|at| at.saturating_duration_since(Instant::now()));
+        [due, tick, overdue].into_iter().flatten().min()
+    }
+
+    /// Waits until something comes, and takes it in.
+    fn turn(&mut self, timeout: Option<Duration>) {
+        let mut fds = vec![PollFd::new(&*self.driver.outbox.waker, PollFlags::IN)];
+        fds.extend(self.driver.signals.fds());
+        let before = fds.len();
+        self.busy.values().filter_map(Busy::running).for_each(|attempt| attempt.watch(&mut fds));
+        let timeout = timeout.and_then(|t| Timespec::try_from(t).ok());
+        if poll(&mut fds, timeout.as_ref()).is_err() {
+            // A signal, whose ear is readable the next time.
+            return;
         }
+        let ready: Vec<bool> = fds.iter().map(|f| !f.revents().is_empty()).collect();
+        drop(fds);
+        let (own, attempts) = ready.split_at_checked(before).unwrap_or_default();
+        if own.contains(&true) {
+            self.news.extend(self.driver.signals.take().into_iter().map(News::Signal));
+            let _ = rustix::io::read(&*self.driver.outbox.waker, &mut [0; 8]);
+        }
+        let now = self.driver.clock.elapsed();
+        let at = self.driver.clock.now();
+        let mut means = Means { pool: &self.driver.pool, buffer: &mut self.driver.buffer, now };
+        let (flags, _) = attempts.as_chunks::<3>();
+        // In the order in which they were added above.
+        let running = self.busy.iter_mut().filter(|(_, busy)| busy.running().is_some());
+        for ((step, busy), flags) in running.zip(flags) {
+            let (heard, tried) = busy.ready(*flags, &mut means);
+            if heard != Heard::Nothing {
+                self.awaited = self.awaited.saturating_sub(1);
+            }
+            self.news.extend(tried.map(|tried| News::Ended { step: *step, at, tried: Box::new(tried) }));
+        }
+        while let Ok(note) = self.driver.notes.try_recv() {
+            self.note(note);
+        }
+    }
+
+    fn note(&mut self, note: Note) {
+        let at = self.driver.clock.now();
+        let now = self.driver.clock.elapsed();
+        let (step, tried) = match note {
+            Note::Evaluated(step, evidence) => {
+                let Some(busy) = self.busy.get_mut(&step) else { return };
+                let duration_ms = at.saturating_sub(busy.since);
+                (step, Some(busy.settle(|seen| *seen = Evidence { duration_ms, ..*evidence })))
+            }
+            Note::Looked(step) => {
+                let means = Means { pool: &self.driver.pool, buffer: &mut self.driver.buffer, now };
+                let Some(busy) = self.busy.get_mut(&step) else { return };
+                (step, busy.start(self.context, &means))
+            }
+            Note::LookedAgain(step, mutated) => {
+                let Some(busy) = self.busy.get_mut(&step) else { return };
+                (step, Some(busy.settle(|seen| seen.mutated = mutated)))
+            }
+        };
+        self.news.extend(tried.map(|tried| News::Ended { step, at, tried: Box::new(tried) }));
     }
 
     fn now(&mut self) -> u64 {
-        self.last = self.last.max(self.driver.shared.clock.now());
+        self.last = self.last.max(self.driver.clock.now());
         self.last
     }
 
     fn event(&mut self, event: Event, finished: Option<&Finished>) {
         // What was asked for is void as soon as anything else happens; the machine asks again.
         self.wake = None;
+        self.unsettled = true;
         let actions = (self.tell)(Message::Event(event, finished));
         self.todo.extend(actions);
     }
 
-    fn note(&mut self, note: Note) {
-        match note {
-            Note::Ended { slot, step, attempt, at, evidence, finished } => {
-                if let Some(slot) = self.slots.get_mut(slot) {
-                    slot.busy = false;
-                }
-                self.running.remove(&step);
+    fn hear(&mut self, news: News) {
+        match news {
+            News::Ended { step, at, tried } => {
+                let Some(busy) = self.busy.remove(&step) else { return };
+                let attempt = busy.attempt;
+                let (evidence, finished) = busy.finished(*tried);
                 self.last = self.last.max(at);
                 let at = self.last;
                 if let Some(message) = &finished.log_error {
@@ -311,10 +351,9 @@ impl<'e> Drive<'_, '_, 'e> {
                 }
                 self.event(Event::Finished { step, attempt, at, evidence }, Some(&finished));
             }
-            Note::Frozen => {}
-            Note::Signal(Signal::TSTP) => self.suspend(),
-            Note::Signal(Signal::CONT) => {}
-            Note::Signal(signal) => {
+            News::Signal(Signal::TSTP) => self.suspend(),
+            News::Signal(Signal::CONT) => {}
+            News::Signal(signal) => {
                 let signal = if signal == Signal::INT { Interrupt::Int } else { Interrupt::Term };
                 let at = self.now();
                 self.event(Event::Interrupt { at, signal }, None);
@@ -326,76 +365,50 @@ impl<'e> Drive<'_, '_, 'e> {
         match action {
             Action::Spawn { step, attempt, limit_ms } => self.spawn(step, attempt, limit_ms)?,
             Action::Terminate { step, timed_out } => {
-                if let Some(busy) = self.running.get(&step) {
-                    busy.handle.terminate(timed_out);
+                if let Some(busy) = self.busy.get_mut(&step) {
+                    busy.terminate(timed_out);
                 }
             }
             Action::Kill { step, timed_out } => {
-                if let Some(busy) = self.running.get_mut(&step) {
-                    busy.handle.kill(timed_out);
+                if let Some(busy) = self.busy.get_mut(&step) {
+                    busy.kill(timed_out);
                     busy.overdue.get_or_insert_with(|| Instant::now() + OBEY);
                 }
             }
             Action::WakeAt { at } => self.wake = Some(at),
-            Action::Done => self.done = true,
+            Action::Done => {}
         }
         Ok(())
     }
 
     fn spawn(&mut self, step: usize, attempt: u32, limit_ms: u64) -> Result<(), DriveError> {
+        let Some(planned) = self.plan.steps.get(step) else { return Ok(()) };
         let at = self.now();
         let answer = (self.tell)(Message::Starting { step, attempt, limit_ms, at });
         self.todo.extend(answer);
+        let name = self.context.logs.map(|_| log_name(&planned.id, attempt, self.driver.round));
+        let mut busy = Busy::new(step, planned, attempt, at, name);
         let stops =
             |a: &Action| matches!(a, Action::Terminate { step: s, .. } | Action::Kill { step: s, .. } if *s == step);
-        if self.todo.iter().any(stops) {
+        let tried = if self.todo.iter().any(stops) {
             self.todo.retain(|a| !stops(a));
             let message = "it was stopped before it had begun".to_owned();
-            let spawn_error = Some(SpawnError { code: "ECANCELED".to_owned(), message });
-            let evidence = Box::new(Evidence { spawn_error, ..Evidence::default() });
-            let finished = Finished { started_at: at, ..Finished::default() };
-            self.event(Event::Finished { step, attempt, at, evidence }, Some(&finished));
-            return Ok(());
-        }
-        let slot = match self.slots.iter().position(|s| !s.busy) {
-            Some(slot) => slot,
-            None => self.new_slot()?,
+            Some(Tried::refused(SpawnError { code: "ECANCELED".to_owned(), message }, None))
+        } else {
+            let now = self.driver.clock.elapsed();
+            let means = Means { pool: &self.driver.pool, buffer: &mut self.driver.buffer, now };
+            busy.begin(self.context, &means, self.scope, &self.driver.outbox)?
         };
-        let handle = Arc::new(Handle::default());
-        let live = Arc::new(Live::default());
-        let name = self.plan.steps.get(step).map(|s| log_name(&s.id, attempt, self.driver.round));
-        let log = name.filter(|_| self.context.logs.is_some());
-        let job = Job { step, attempt, log, handle: Arc::clone(&handle), live: Arc::clone(&live) };
-        if let Some(slot) = self.slots.get_mut(slot) {
-            slot.busy = true;
-            // The thread lives as long as this end of the channel.
-            let _ = slot.jobs.send(job);
-        }
-        self.running.insert(step, Busy { attempt, since: at, handle, live, overdue: None });
+        self.busy.insert(step, busy);
+        self.news.extend(tried.map(|tried| News::Ended { step, at, tried: Box::new(tried) }));
         Ok(())
     }
 
-    fn new_slot(&mut self) -> io::Result<usize> {
-        let slot = self.slots.len();
-        let (jobs, inbox) = channel::<Job>();
-        let (shared, plan, context) = (&self.driver.shared, self.plan, self.context);
-        let outbox = self.driver.outbox.clone();
-        let work = move || {
-            let mut buffer = Buffer::default();
-            while let Ok(job) = inbox.recv() {
-                let _ = outbox.send(do_job(shared, plan, context, slot, job, &mut buffer, &outbox));
-            }
-        };
-        std::thread::Builder::new().name("step".to_owned()).spawn_scoped(self.scope, work)?;
-        self.slots.push(Slot { jobs, busy: false });
-        Ok(slot)
-    }
-
     fn tick(&mut self) {
+        let Some(every) = self.context.tick.filter(|_| self.next_tick <= Instant::now()) else { return };
+        self.next_tick = Instant::now() + every;
         let at = self.now();
-        let running: Vec<Running<'_>> = self
-            .running
-            .iter()
+        let running: Vec<Running<'_>> = (self.busy.iter())
             .map(|(step, b)| Running { step: *step, attempt: b.attempt, since: b.since, live: &b.live })
             .collect();
         let actions = (self.tell)(Message::Tick { at, running: &running });
@@ -404,160 +417,46 @@ impl<'e> Drive<'_, '_, 'e> {
 
     fn abandon_overdue(&mut self) {
         let now = Instant::now();
-        for busy in self.running.values_mut().filter(|b| b.overdue.is_some_and(|at| at <= now)) {
-            busy.handle.abandon();
+        for busy in self.busy.values_mut().filter(|b| b.overdue.is_some_and(|at| at <= now)) {
             busy.overdue = None;
+            busy.running().into_iter().for_each(Attempt::abandon);
         }
     }
 
     /// SIGTSTP: first everything that vplan runs stands still, then its clock, then vplan itself; SIGCONT undoes it.
     fn suspend(&mut self) {
-        let mut later = VecDeque::new();
-        let mut awaited = self.running.values().filter(|b| b.handle.freeze()).count();
+        self.awaited = self.busy.values().filter_map(Busy::running).filter(|a| a.freeze()).count();
         let until = Instant::now() + STAND_STILL;
-        while awaited > 0 {
-            match self.receive(Some(until.saturating_duration_since(Instant::now()))) {
-                Some(Note::Frozen) => awaited -= 1,
-                Some(note) => {
-                    awaited -= usize::from(matches!(note, Note::Ended { .. }));
-                    later.push_back(note);
-                }
-                None => break,
-            }
+        while self.awaited > 0 && Instant::now() < until {
+            self.turn(Some(until.saturating_duration_since(Instant::now())));
         }
         let actions = (self.tell)(Message::Suspended);
         self.todo.extend(actions);
-        self.driver.shared.clock.pause();
+        self.driver.clock.pause();
         let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::STOP);
         // The stop may take a moment to reach this thread. If it never does (the first process of a container cannot be
         // stopped by itself), the run just goes on.
         let until = Instant::now() + STAND_STILL;
-        loop {
-            match self.receive(Some(until.saturating_duration_since(Instant::now()))) {
-                Some(Note::Signal(Signal::CONT)) | None => break,
-                Some(Note::Signal(Signal::TSTP)) => {}
-                Some(note) => later.push_back(note),
-            }
+        let goes_on = |news: &News| matches!(news, News::Signal(Signal::CONT));
+        while !self.news.iter().any(goes_on) && Instant::now() < until {
+            self.turn(Some(until.saturating_duration_since(Instant::now())));
         }
-        self.driver.shared.clock.resume();
-        self.running.values().for_each(|b| b.handle.thaw());
+        self.news.retain(|news| !matches!(news, News::Signal(Signal::CONT | Signal::TSTP)));
+        self.driver.clock.resume();
+        self.busy.values().filter_map(Busy::running).for_each(Attempt::thaw);
         let actions = (self.tell)(Message::Resumed);
         self.todo.extend(actions);
-        later.into_iter().for_each(|note| self.note(note));
     }
-}
 
-fn do_job(
-    shared: &Shared,
-    plan: &Plan,
-    context: &Context<'_>,
-    slot: usize,
-    job: Job,
-    buffer: &mut Buffer,
-    outbox: &Sender<Note>,
-) -> Note {
-    let Job { step: index, attempt: number, log, handle, live } = job;
-    let started = shared.clock.elapsed();
-    let mut finished = Finished { started_at: millis(started), ..Finished::default() };
-    let mut evidence = match plan.steps.get(index) {
-        Some(step) if step.kind == Kind::File => (context.evaluate)(step),
-        Some(step) => {
-            let frozen = || drop(outbox.send(Note::Frozen));
-            let place = context.logs.zip(log.as_deref()).map(|(folder, name)| LogPlace { folder, name });
-            let live = context.tick.map(|_| &*live);
-            let tried = run_step(shared, context, step, place, live, &handle, buffer, &frozen, &mut finished);
-            finished.log = log.filter(|_| tried.logged);
-            finished.log_error = tried.log_error.map(|e| format!("the log could not be written: {}", say(&e)));
-            finished.program = tried.program;
-            finished.survivors = tried.survivors;
-            tried.evidence
+    /// Whatever the reason for leaving, nothing stays behind.
+    fn leave(&mut self) {
+        self.busy.values_mut().for_each(|busy| busy.kill(false));
+        let until = Instant::now() + OBEY;
+        while self.busy.values().any(|busy| busy.running().is_some()) {
+            if Instant::now() >= until {
+                self.busy.values().filter_map(Busy::running).for_each(Attempt::abandon);
+            }
+            self.turn(Some(STAND_STILL));
         }
-        None => Evidence::default(),
-    };
-    let ended = shared.clock.elapsed();
-    evidence.duration_ms = millis(ended.saturating_sub(started));
-    Note::Ended {
-        slot,
-        step: index,
-        attempt: number,
-        at: millis(ended),
-        evidence: Box::new(evidence),
-        finished: Box::new(finished),
-    }
-}
-
-#[expect(clippy::too_many_arguments, reason = "the parts of one call, each from another place")]
-fn run_step(
-    shared: &Shared,
-    context: &Context<'_>,
-    step: &Step,
-    log: Option<LogPlace<'_>>,
-    live: Option<&Live>,
-    handle: &Handle,
-    buffer: &mut Buffer,
-    frozen: &dyn Fn(),
-    finished: &mut Finished,
-) -> Tried {
-    let environment = context.environment.of_step(context.root, step);
-    let watch = step.unchanged.as_ref().map(|_| (context.watch)(step));
-    let what = Try {
-        root: context.root,
-        search: &environment.search,
-        dir: &step.dir,
-        argv: step.argv.as_deref().unwrap_or_default(),
-        env: &environment.variables,
-        secrets: &environment.secrets,
-        log,
-        max_output: context.max_output,
-        live,
-    };
-    let mut tried = attempt(&shared.pool, &what, handle, buffer, frozen);
-    tried.evidence.mutated = watch.and_then(|look| look());
-    finished.withheld = environment.withheld;
-    tried
-}
-
-fn millis(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
-}
-
-/// The name of a try's log: the step's id with everything escaped that means something to a file system, so that different
-/// steps have different names.
-fn log_name(id: &str, attempt: u32, round: u32) -> String {
-    let mut name = String::new();
-    for byte in id.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' => name.push(char::from(byte)),
-            b'.' if !name.is_empty() => name.push('.'),
-            byte => name.push_str(&format!("%{byte:02x}")),
-        }
-    }
-    if name.len() > 180 {
-        let digest = crate::base::canon::Digest::of(id.as_bytes()).hex();
-        name = format!("{}%%{}", name.get(..100).unwrap_or_default(), digest.get(..32).unwrap_or_default());
-    }
-    let again = if round > 1 { format!(".r{round}") } else { String::new() };
-    format!("{name}.{attempt}{again}.log")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn log_names() {
-        for (id, want) in [
-            ("api-tests", "api-tests.1.log"),
-            ("std/rust", "std%2frust.1.log"),
-            ("../../etc/passwd", "%2e.%2f..%2fetc%2fpasswd.1.log"),
-            (".", "%2e.1.log"),
-            ("a b\n", "a%20b%0a.1.log"),
-            ("größe", "gr%c3%b6%c3%9fe.1.log"),
-        ] {
-            assert_eq!(log_name(id, 1, 1), want);
-        }
-        assert_eq!(log_name("a", 2, 3), "a.2.r3.log");
-        let (a, b) = (log_name(&"ö".repeat(300), 1, 1), log_name(&format!("{}x", "ö".repeat(300)), 1, 1));
-        assert!(a.len() < 200 && a != b);
     }
 }

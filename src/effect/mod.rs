@@ -14,5 +14,6 @@ pub mod load;
 pub mod process;
 pub mod records;
 mod signals;
+mod step;
 pub mod terminal;
 pub mod verify;

@@ -102,7 +102,7 @@ pub enum VerifyError {
 /// When the record cannot be begun, or vplan's own machinery fails. A failed step is no error.
 pub fn verify(plan: Plan, run: Run<'_>, see: &mut dyn FnMut(Seen<'_>)) -> Result<Verified, VerifyError> {
     let Run { root, environment, record, events, max_output, answer, evaluate, watch, tick, mut circumstances } = run;
-    let mut book = Book { record, events, journal: Journal::default(), fault: None };
+    let mut book = Book { record, events, journal: Journal::default(), fault: None, unsynced: false };
     book.begin(&plan)?;
     let mut plan = Arc::new(plan);
     let mut rounds = Rounds::default();
@@ -245,6 +245,7 @@ impl Table<'_, '_> {
                 (self.see)(Seen::Running(running));
                 (at, true)
             }
+            Message::Settled { at } => (at, self.book.settle()),
             Message::Suspended | Message::Resumed => (0, true),
         };
         if written { Vec::new() } else { self.storage_failed(at) }
@@ -293,7 +294,8 @@ impl Table<'_, '_> {
             signal: record.signal.clone(),
             status: record.status,
         };
-        self.book.write(at, entry) && self.book.sync()
+        self.book.unsynced = true;
+        self.book.write(at, entry)
     }
 
     fn storage_failed(&mut self, at: u64) -> Vec<crate::run::event::Action> {
@@ -322,6 +324,8 @@ struct Book<'e> {
     journal: Journal,
     /// Why the record could not be written, the first time.
     fault: Option<String>,
+    /// A step has ended, and that might not survive a loss of power yet. The next step starts meanwhile.
+    unsynced: bool,
 }
 
 impl Book<'_> {
@@ -351,6 +355,10 @@ impl Book<'_> {
         }
         let written = self.record.append(&line);
         self.note(written)
+    }
+
+    fn settle(&mut self) -> bool {
+        !std::mem::take(&mut self.unsynced) || self.sync()
     }
 
     fn sync(&mut self) -> bool {

@@ -121,7 +121,7 @@ impl Lowering<'_> {
             Keyword::Role => self.role(node),
             Keyword::JudgeWith => {
                 if let Some(Arg { value: Value::Command(command), span }) = node.args.first() {
-                    let command = self.at(command.clone(), *span);
+                    let command = self.at((**command).clone(), *span);
                     self.draft.judge_with.push(command);
                 }
             }
@@ -193,7 +193,7 @@ impl Lowering<'_> {
         for arg in &node.args {
             if let Value::Command(command) = &arg.value {
                 let span = if named { arg.span } else { node.span };
-                verbs.push(self.at(Verb::Command(Kind::Run, command.clone()), span));
+                verbs.push(self.at(Verb::Command(Kind::Run, (**command).clone()), span));
             }
         }
         let mut settings: Vec<At<Setting>> = Vec::new();
@@ -256,7 +256,7 @@ impl Lowering<'_> {
                 }
                 Verb::File { path, assertions }
             }
-            (kind, Some(Value::Command(command))) => Verb::Command(kind, command.clone()),
+            (kind, Some(Value::Command(command))) => Verb::Command(kind, (**command).clone()),
             (kind, _) => Verb::Command(kind, crate::lang::command::parse_command("")),
         })
     }

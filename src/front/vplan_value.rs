@@ -250,7 +250,7 @@ impl Values<'_> {
     pub(super) fn setting(&mut self, node: &Node<'_>) -> Option<Setting> {
         if node.statement.slots == [Slot::Assignment] {
             return match node.args.first().map(|a| &a.value) {
-                Some(Value::Assignment(name, value)) => Some(Setting::Env(name.clone(), value.clone())),
+                Some(Value::Assignment(pair)) => Some(Setting::Env(pair.0.clone(), pair.1.clone())),
                 _ => None,
             };
         }

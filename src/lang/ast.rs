@@ -41,7 +41,7 @@ pub struct Node<'a> {
     /// Its arguments, punctuation among them. Incomplete when `broken`.
     pub args: Vec<Arg<'a>>,
     /// Its block.
-    pub body: Option<Body<'a>>,
+    pub body: Option<Box<Body<'a>>>,
     /// The comment at the end of its line.
     pub comment: Option<Span>,
     /// From its first word to its last argument; the block is not covered.
@@ -93,11 +93,11 @@ pub enum Value<'a> {
     /// `!name`; the span covers the `!`.
     Not(&'a str),
     /// The words behind `NAME:` or a verb.
-    Command(Command),
+    Command(Box<Command>),
     /// The text behind `shell`.
     Shell(String),
     /// `NAME=VALUE`
-    Assignment(String, Word),
+    Assignment(Box<(String, Word)>),
     /// Punctuation, and words that are part of the statement (`tier` in `risk`).
     Mark(&'static str),
 }

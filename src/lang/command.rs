@@ -66,7 +66,9 @@ mod tests {
     use super::*;
     use UnsupportedReason::{Builtin, Comment, Empty, Expansion, Operator, Program, Quote};
 
-    fn read(text: &str) -> Result<(Vec<(String, Vec<u8>)>, Vec<Vec<u8>>), (UnsupportedReason, String, usize)> {
+    type Words = (Vec<(String, Vec<u8>)>, Vec<Vec<u8>>);
+
+    fn read(text: &str) -> Result<Words, (UnsupportedReason, String, usize)> {
         match parse_command(text) {
             Command::Argv { env, pieces } => {
                 let env = env.into_iter().map(|(k, v)| (k, v.into_bytes())).collect();

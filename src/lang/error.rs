@@ -89,6 +89,8 @@ codes! {
     CHANGED_IN_SHELL = "changed_in_shell";
     /// An unquoted glob in a command (a warning).
     COMMAND_GLOB = "command_glob";
+    /// Behind `NAME:`, a verb in the place of the program (a warning).
+    VERB_AS_PROGRAM = "verb_as_program";
     /// A duration that cannot be read.
     BAD_DURATION = "bad_duration";
     /// A size or a range of sizes that cannot be read.

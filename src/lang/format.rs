@@ -97,13 +97,13 @@ fn write_arg(arg: &Arg<'_>, out: &mut String) {
             out.push_str(name);
         }
         Value::Str { text, .. } => out.push_str(&quote(text)),
-        Value::Command(command) => match command {
+        Value::Command(command) => match &**command {
             Command::Argv { .. } => out.push_str(&command.to_text()),
             Command::Unsupported { text, .. } => out.push_str(text.trim()),
         },
         Value::Shell(text) => out.push_str(text),
-        Value::Assignment(name, value) => {
-            out.push_str(&to_text(&Env::from([(name.clone(), value.clone())]), &[]));
+        Value::Assignment(pair) => {
+            out.push_str(&to_text(&Env::from([(**pair).clone()]), &[]));
         }
     }
 }

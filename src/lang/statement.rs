@@ -264,7 +264,9 @@ impl Statement {
 /// The statement that a word begins in this context.
 #[must_use]
 pub fn find(word: &str, context: Context) -> Option<&'static Statement> {
-    STATEMENTS.iter().find(|s| s.word == word && s.contexts.contains(&context))
+    let first = word.as_bytes().first();
+    // The first byte tells most of them apart, without a call.
+    STATEMENTS.iter().find(|s| s.word.as_bytes().first() == first && s.word == word && s.contexts.contains(&context))
 }
 
 /// All statements that may stand in a context.

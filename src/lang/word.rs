@@ -353,12 +353,17 @@ struct Loose {
 
 impl Loose {
     fn see(&mut self, text: &str, first: bool) {
-        let home = (first && text.starts_with('~')) || text.contains("=~") || text.contains(":~");
-        let brace = text.split_once('{').is_some_and(|(_, tail)| {
-            tail.split_once('}').is_some_and(|(inner, _)| inner.contains(',') || inner.contains(".."))
-        });
-        self.glob |= home || brace || text.contains(['*', '?', '[']);
-        self.changed |= text.contains("{changed}");
+        // Most words hold none of these characters.
+        if text.contains('~') {
+            self.glob |= (first && text.starts_with('~')) || text.contains("=~") || text.contains(":~");
+        }
+        if let Some((_, tail)) = text.split_once('{') {
+            let lists = |inner: &str| inner.contains(',') || inner.contains("..");
+            self.glob |= tail.split_once('}').is_some_and(|(inner, _)| lists(inner));
+            self.changed |= text.contains("{changed}");
+        }
+        self.glob |= text.contains(['*', '?']);
+        self.glob |= text.split_once('[').is_some_and(|(_, tail)| tail.contains(']'));
     }
 }
 

@@ -1,19 +1,18 @@
 //! How does a plan come about? Collect, select, merge, close, order, cut (engine.md section 3).
 
 use super::changed::Existing;
+use super::definition::Definitions;
 use super::error::{self, PlanError};
 use super::facts::{Fact, Facts, Question};
+use super::frame::{note, without_contract};
 use super::order::{Constraints, Effects, artifact_bundles, order};
-use super::request::{Mode, Request, RequestRecord, Selector};
+use super::request::{Mode, Request, Selector};
 use super::select::{Choice, Judged, judge};
-use super::step::{self, Identity, identity_of_check, identity_of_command};
-use super::{ContractRef, Note, Omitted, Origin, Plan, Policy, Reason, Step, definition, digest, tier};
-use crate::base::canon::Digest;
-use crate::base::command::{Command, Env};
+use super::{Omitted, Origin, Plan, Reason, Step, digest, step, tier};
+use crate::base::command::Command;
 use crate::base::matching::SHOWN;
-use crate::base::path::RepoPath;
 use crate::base::word::{Word, visible};
-use crate::contract::{BUILT_IN_ROLES, Body, Check, Contract, Gate, Limits, RecoverPolicy, Role, Scope};
+use crate::contract::{Body, Check, Contract, Role};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What compiling gives.
@@ -76,6 +75,9 @@ pub fn compile(contract: Option<&Contract>, request: &Request, facts: &Facts) ->
     let represented = input.merge_anonymous(&mut fates);
     let chosen = input.choose_commands(&commands, &mut fates, role, restriction, &existing);
 
+    // Thousands of reasons have been copied to where they belong.
+    drop(judged);
+
     let mut members: Vec<Member> = Vec::new();
     let mut omitted = Vec::new();
     let mut node_of_check: Vec<Option<usize>> = vec![None; input.contract.checks.len()];
@@ -111,14 +113,14 @@ pub fn compile(contract: Option<&Contract>, request: &Request, facts: &Facts) ->
 }
 
 /// The arguments that do not change while compiling.
-struct Input<'a> {
-    declared: Option<&'a Contract>,
-    contract: &'a Contract,
-    request: &'a Request,
+pub(super) struct Input<'a> {
+    pub declared: Option<&'a Contract>,
+    pub contract: &'a Contract,
+    pub request: &'a Request,
 }
 
 /// What becomes of a contract's check.
-enum Fate {
+pub(super) enum Fate {
     In(Chosen),
     Out(Box<Omitted>),
     /// It is the same work as an earlier check.
@@ -127,154 +129,28 @@ enum Fate {
 
 /// A contract's check that is part of the plan.
 #[derive(Default)]
-struct Chosen {
-    placements: Vec<usize>,
-    reasons: Vec<Reason>,
-    tier: u8,
+pub(super) struct Chosen {
+    pub placements: Vec<usize>,
+    pub reasons: Vec<Reason>,
+    pub tier: u8,
     /// What `{changed}` stands for.
-    files: Vec<Word>,
+    pub files: Vec<Word>,
 }
 
 /// A command of the request, or inferred.
-struct Asked<'a> {
-    command: &'a Command,
-    id: String,
-    origin: Origin,
+pub(super) struct Asked<'a> {
+    pub command: &'a Command,
+    pub id: String,
+    pub origin: Origin,
 }
 
 /// A node of the plan: the steps of one check.
-struct Member<'a> {
-    check: Option<&'a Check>,
-    steps: Vec<Step>,
+pub(super) struct Member<'a> {
+    pub check: Option<&'a Check>,
+    pub steps: Vec<Step>,
 }
 
 impl<'a> Input<'a> {
-    fn role(&self) -> Result<&'a str, PlanError> {
-        let role = self.request.role.as_deref().unwrap_or("worker");
-        if self.contract.roles.contains_key(role) {
-            return Ok(role);
-        }
-        Err(PlanError::unknown(error::UNKNOWN_ROLE, "role", role, self.contract.roles.keys().map(String::as_str)))
-    }
-
-    /// Explicit commands, then inferred ones, with their ids.
-    fn commands(&self) -> Vec<Asked<'a>> {
-        let mut taken: BTreeSet<String> = self.contract.checks.iter().map(|c| c.id.clone()).collect();
-        if self.request.mode == Mode::Off {
-            return Vec::new();
-        }
-        let mut commands = Vec::new();
-        let mut seen: Vec<&Command> = Vec::new();
-        for command in &self.request.explicit {
-            // A repetition is merged later; it must not use up an id.
-            let id = match seen.iter().position(|c| *c == command) {
-                Some(at) => commands.get(at).map(|a: &Asked| a.id.clone()).unwrap_or_default(),
-                None => step::id_of_command(command, &mut taken),
-            };
-            seen.push(command);
-            commands.push(Asked { command, id, origin: Origin::Explicit });
-        }
-        if self.declared.is_none() && self.request.mode == Mode::Fallback {
-            for (id, command) in &self.request.inferred {
-                commands.push(Asked { command, id: step::unique(id.clone(), &mut taken), origin: Origin::Inferred });
-            }
-        }
-        commands
-    }
-
-    fn check_names(&self, commands: &[Asked]) -> Result<(), PlanError> {
-        if let Some(skip) = self.request.skip.iter().find(|s| s.reason.trim().is_empty()) {
-            let message = format!("skipping `{}` needs a reason", visible(skip.name.as_bytes()));
-            let help = Some("say why with `--reason`; it is recorded in the plan".to_owned());
-            return Err(PlanError::new(error::BLANK_REASON, message, help));
-        }
-        let ids = || self.contract.checks.iter().map(|c| c.id.as_str()).chain(commands.iter().map(|c| c.id.as_str()));
-        let tags = || self.contract.checks.iter().flat_map(|c| c.tags.iter().map(String::as_str));
-        if self.request.mode == Mode::Off || (self.request.only.is_empty() && self.request.skip.is_empty()) {
-            return Ok(());
-        }
-        let known: BTreeSet<&str> = ids().collect();
-        let known_tags: BTreeSet<&str> = tags().collect();
-        for selector in &self.request.only {
-            match selector {
-                Selector::Name(name) if !known.contains(name.as_str()) => {
-                    return Err(PlanError::unknown(error::UNKNOWN_CHECK, "check", name, ids()));
-                }
-                Selector::Tag(tag) if !known_tags.contains(tag.as_str()) => {
-                    return Err(PlanError::unknown(error::UNKNOWN_TAG, "tag", tag, known_tags.iter().copied()));
-                }
-                Selector::Name(_) | Selector::Tag(_) => {}
-            }
-        }
-        match self.request.skip.iter().find(|s| !known.contains(s.name.as_str())) {
-            Some(skip) => Err(PlanError::unknown(error::UNKNOWN_CHECK, "check", &skip.name, ids())),
-            None => Ok(()),
-        }
-    }
-
-    /// Everything but steps, omitted checks, tiers and facts.
-    fn frame(&self, role: &str) -> Plan {
-        let request = self.request;
-        let lesser = |a: Option<u64>, b: Option<u64>| a.into_iter().chain(b).min();
-        let mut only: Vec<String> = request.only.iter().map(selector_text).collect();
-        only.sort();
-        only.dedup();
-        let mut skip = request.skip.clone();
-        skip.sort();
-        skip.dedup_by(|b, a| a.name == b.name);
-        let mut boundaries = request.boundaries.clone();
-        boundaries.sort();
-        boundaries.dedup();
-        let recover = &self.contract.recover;
-        let reference =
-            |c: &Contract| ContractRef { digest: c.digest.clone(), imports: Vec::new(), path: c.path.clone() };
-        Plan {
-            contract: self.declared.map(reference),
-            digest: None,
-            facts: Vec::new(),
-            notes: self.notes(),
-            omitted: Vec::new(),
-            policy: Policy {
-                budget_ms: lesser(request.budget_ms, self.contract.limits.budget_ms),
-                fail_fast: !request.keep_going,
-                jobs: request.jobs.or(self.contract.limits.jobs).unwrap_or(1).max(1),
-                recover: if request.no_recover { Vec::new() } else { recover.rules.clone() },
-                recover_contract: recover.contract,
-            },
-            request: RequestRecord {
-                boundaries,
-                changed: request.changed.clone(),
-                explicit: request.explicit.iter().map(Command::to_text).collect(),
-                min_tier: request.min_tier,
-                mode: request.mode,
-                only,
-                risk: request.risk,
-                role: role.to_owned(),
-                skip,
-            },
-            rewrites: Vec::new(),
-            steps: Vec::new(),
-            tiers: Vec::new(),
-            version: 1,
-        }
-    }
-
-    fn notes(&self) -> Vec<Note> {
-        let Some(contract) = self.declared else {
-            let off = self.request.mode == Mode::Off;
-            return if off { Vec::new() } else { vec![note("no-contract", "there is no contract".to_owned())] };
-        };
-        let lock = contract.path.strip_suffix(".vplan").map(|stem| format!("{stem}.lock.kdl"));
-        let files = [(Some(contract.path.as_str()), "the contract"), (lock.as_deref(), "the contract's lock")];
-        let changed = files.into_iter().filter_map(|(path, what)| {
-            let path = RepoPath::parse(path?.as_bytes()).ok().filter(|p| self.request.changed.contains(p))?;
-            let message = format!("{what} `{path}` is itself among the changed files");
-            Some(Note { path: Some(path), ..note("contract-changed", message) })
-        });
-        let outside = super::scope::outside(&contract.scope, &self.request.changed);
-        changed.chain(outside).collect()
-    }
-
     /// Conditions, tier, role, `--only`, `--skip`, in this order.
     fn fate(
         &self,
@@ -317,7 +193,7 @@ impl<'a> Input<'a> {
     }
 
     /// `--only` and `--skip`.
-    fn outside_selection(&self, id: &str, tags: &[String]) -> Option<Omitted> {
+    pub fn outside_selection(&self, id: &str, tags: &[String]) -> Option<Omitted> {
         let named = |s: &Selector| match s {
             Selector::Name(name) => name == id,
             Selector::Tag(tag) => tags.contains(tag),
@@ -418,88 +294,6 @@ impl<'a> Input<'a> {
         Ok(())
     }
 
-    /// Equal anonymous checks become the first of them; the result says which became which.
-    fn merge_anonymous(&self, fates: &mut [Fate]) -> Vec<(usize, usize)> {
-        let mut first: BTreeMap<Identity, usize> = BTreeMap::new();
-        let mut merged = Vec::new();
-        for (index, check) in self.contract.checks.iter().enumerate().filter(|(_, c)| !c.named) {
-            let (Some(Fate::In(_)), Some(identity)) = (fates.get(index), identity_of_check(check)) else { continue };
-            let target = *first.entry(identity).or_insert(index);
-            if target == index {
-                continue;
-            }
-            let old = fates.get_mut(index).map(|fate| std::mem::replace(fate, Fate::Merged));
-            if let (Some(Fate::In(from)), Some(Fate::In(into))) = (old, fates.get_mut(target)) {
-                into.tier = into.tier.min(from.tier);
-                add_reasons(&mut into.reasons, from.reasons);
-                // The files of both, in byte order as before.
-                let files: BTreeSet<Word> = into.files.drain(..).chain(from.files).collect();
-                into.files = files.into_iter().collect();
-            }
-            merged.push((index, target));
-        }
-        merged
-    }
-
-    /// Merges each command into the check that it equals, or decides about it alone.
-    fn choose_commands(
-        &self,
-        commands: &[Asked<'a>],
-        fates: &mut [Fate],
-        role: &str,
-        restriction: Option<&Role>,
-        existing: &Existing,
-    ) -> Vec<(Origin, Result<Member<'a>, Omitted>)> {
-        let (root, no_env) = (RepoPath::root(), Env::new());
-        let mut in_plan: BTreeMap<Identity, usize> = BTreeMap::new();
-        let mut allowed: BTreeSet<Identity> = BTreeSet::new();
-        if !commands.is_empty() {
-            for (index, check) in self.contract.checks.iter().enumerate() {
-                let Some(identity) = identity_of_check(check) else { continue };
-                if restriction.is_some_and(|r| check.tags.iter().any(|t| r.only.contains(t))) {
-                    allowed.insert(identity.clone());
-                }
-                if matches!(fates.get(index), Some(Fate::In(_))) {
-                    in_plan.entry(identity).or_insert(index);
-                }
-            }
-        }
-        let limit = self.contract.roles.get(role).and_then(|r| r.max_checks);
-        let limit = limit.into_iter().chain(self.contract.limits.max_checks).min();
-        let mut taken = 0;
-        let mut seen: BTreeSet<Identity> = BTreeSet::new();
-        let mut chosen = Vec::new();
-        for Asked { command, id, origin } in commands {
-            let identity = identity_of_command(command, &root, &no_env);
-            let condition = if *origin == Origin::Explicit { "explicit" } else { "inferred" };
-            let reason = Reason { condition: condition.to_owned(), ..Reason::default() };
-            if let Some(Fate::In(check)) = in_plan.get(&identity).and_then(|i| fates.get_mut(*i)) {
-                add_reasons(&mut check.reasons, vec![reason]);
-                continue;
-            }
-            if !seen.insert(identity.clone()) {
-                continue;
-            }
-            let files = if command.has_changed() { existing.all(&root) } else { Vec::new() };
-            let outcome = if let Some(restriction) = restriction.filter(|_| !allowed.contains(&identity)) {
-                Err(outside_role(id, role, restriction))
-            } else if let Some(omitted) = self.outside_selection(id, &[]) {
-                Err(omitted)
-            } else if command.has_changed() && files.is_empty() {
-                Err(no_file_left(id))
-            } else if let Some(limit) = limit.filter(|l| taken >= *l) {
-                Err(Omitted { narrows: true, ..omitted(id, format!("cut by max-checks {limit}"), "max-checks") })
-            } else {
-                taken += 1;
-                let mut steps = step::of_command(command, id, *origin, &files);
-                steps.iter_mut().for_each(|s| s.reasons.push(reason.clone()));
-                Ok(Member { check: None, steps })
-            };
-            chosen.push((*origin, outcome));
-        }
-        chosen
-    }
-
     /// The steps of a check in the plan.
     fn member(&self, check: &'a Check, chosen: Chosen) -> Result<Member<'a>, PlanError> {
         let mut steps = step::of_check(check, &self.contract.path, &chosen.files);
@@ -550,15 +344,17 @@ impl<'a> Input<'a> {
             );
             plan.notes.push(note("sequence-gives-way", message));
         }
+        plan.steps.reserve_exact(members.iter().map(|m| m.steps.len()).sum());
+        let definitions = Definitions::new(&self.request.changed);
         for at in &ordered.order {
             let after = ordered.after.get(*at).map(Vec::as_slice).unwrap_or_default();
             let wanted = needs.get(*at).map(Vec::as_slice).unwrap_or_default();
             let needed: Vec<usize> = after.iter().filter(|n| wanted.contains(n)).copied().collect();
             let Some(member) = members.get_mut(*at) else { continue };
-            for mut step in member.steps.drain(..) {
+            for mut step in std::mem::take(&mut member.steps) {
                 step.after = names(after);
                 step.needs = names(&needed);
-                step.reasons.extend(definition::reason(&step, &self.request.changed));
+                step.reasons.extend(definitions.reason(&step));
                 plan.steps.push(step);
             }
         }
@@ -569,31 +365,12 @@ fn has_changed(check: &Check) -> bool {
     matches!(&check.body, Body::Command(command) if command.has_changed())
 }
 
-fn add_reasons(to: &mut Vec<Reason>, more: Vec<Reason>) {
-    for reason in more {
-        if !to.contains(&reason) {
-            to.push(reason);
-        }
-    }
-}
-
-fn selector_text(selector: &Selector) -> String {
-    match selector {
-        Selector::Name(name) => name.clone(),
-        Selector::Tag(tag) => format!("tag:{tag}"),
-    }
-}
-
-fn note(kind: &str, message: String) -> Note {
-    Note { kind: kind.to_owned(), message, path: None }
-}
-
-fn omitted(id: &str, reason: String, condition: &str) -> Omitted {
+pub(super) fn omitted(id: &str, reason: String, condition: &str) -> Omitted {
     let structured = Reason { condition: condition.to_owned(), ..Reason::default() };
     Omitted { id: id.to_owned(), line: None, narrows: false, reason, reasons: vec![structured] }
 }
 
-fn outside_role(id: &str, role: &str, restriction: &Role) -> Omitted {
+pub(super) fn outside_role(id: &str, role: &str, restriction: &Role) -> Omitted {
     let tags: Vec<String> = restriction.only.iter().map(|t| visible(t.as_bytes())).collect();
     let text = format!("role {} runs only checks tagged {}", visible(role.as_bytes()), tags.join(" or "));
     let reason = Reason {
@@ -605,25 +382,187 @@ fn outside_role(id: &str, role: &str, restriction: &Role) -> Omitted {
     Omitted { reasons: vec![reason], ..omitted(id, text, "") }
 }
 
-fn no_file_left(id: &str) -> Omitted {
+pub(super) fn no_file_left(id: &str) -> Omitted {
     omitted(id, "no changed file is left for {changed}".to_owned(), "changed")
 }
 
-/// What stands in for a contract where there is none: the built-in roles, and nothing else.
-fn without_contract() -> Contract {
-    Contract {
-        name: None,
-        path: String::new(),
-        digest: Digest::of(b""),
-        checks: Vec::new(),
-        conditions: Vec::new(),
-        risks: Vec::new(),
-        sequences: Vec::new(),
-        roles: BUILT_IN_ROLES.iter().map(|r| ((*r).to_owned(), Role::default())).collect(),
-        limits: Limits::default(),
-        scope: Scope::default(),
-        recover: RecoverPolicy::default(),
-        gate: Gate::default(),
-        judge_with: None,
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arbitrary::plan::{command, plain_check, plain_contract, unsupported};
+    use crate::base::change::{ChangeSet, ChangedFile, Status};
+    use crate::base::path::RepoPath;
+    use crate::plan::facts::Answer;
+    use crate::plan::request::Skip;
+
+    fn changed(paths: &[&str]) -> ChangeSet {
+        let file = |p: &&str| ChangedFile { path: RepoPath::parse(p.as_bytes()).unwrap(), status: Status::Modified };
+        ChangeSet::new(paths.iter().map(file).collect())
+    }
+
+    fn check(id: &str, text: &str, needs: &[usize]) -> Check {
+        Check { body: Body::Command(command(text)), needs: needs.to_vec(), ..plain_check(id) }
+    }
+
+    fn planned(contract: &Contract, request: &Request) -> Result<Plan, PlanError> {
+        let mut facts = Facts::default();
+        facts.add(Question::MissingChanged, Answer::List(Vec::new()));
+        match compile(Some(contract), request, &facts)? {
+            Compiled::Plan(plan) => Ok(*plan),
+            Compiled::Needs(questions) => panic!("{questions:?}"),
+        }
+    }
+
+    fn ids(plan: &Plan) -> Vec<&str> {
+        plan.steps.iter().map(|s| s.id.as_str()).collect()
+    }
+
+    fn left_out(plan: &Plan) -> Vec<(&str, &str, bool)> {
+        plan.omitted.iter().map(|o| (o.id.as_str(), o.reason.as_str(), o.narrows)).collect()
+    }
+
+    fn only(names: &[&str]) -> Vec<Selector> {
+        names.iter().map(|n| Selector::Name((*n).to_owned())).collect()
+    }
+
+    fn skip(names: &[&str]) -> Vec<Skip> {
+        names.iter().map(|n| Skip { name: (*n).to_owned(), reason: "flaky today".to_owned() }).collect()
+    }
+
+    #[test]
+    fn only_and_skip_with_needs() {
+        let contract = plain_contract(vec![check("a", "a", &[]), check("b", "b", &[0]), check("c", "c", &[1])]);
+        let with =
+            |only: Vec<Selector>, skip: Vec<Skip>| planned(&contract, &Request { only, skip, ..Request::default() });
+        let plan = with(only(&["b"]), vec![]).unwrap();
+        assert_eq!(ids(&plan), ["a", "b"]);
+        assert_eq!(plan.steps[0].reasons[0].condition, "needed-by");
+        assert_eq!(left_out(&plan), [("c", "not among --only", false)]);
+        let plan = with(vec![], skip(&["c"])).unwrap();
+        assert_eq!(left_out(&plan), [("c", "waived: flaky today", true)]);
+        assert_eq!(ids(&with(vec![], skip(&["b", "c"])).unwrap()), ["a"]);
+        for (only, skip, code, message, help) in [
+            (vec![], skip(&["b"]), error::SKIPPED_NEED, "`b` cannot be skipped: `c` needs it", "skip `c` too"),
+            (only(&["c"]), skip(&["a"]), error::SKIPPED_NEED, "`a` cannot be skipped: `b` needs it", "skip `b` too"),
+            (only(&["d"]), vec![], error::UNKNOWN_CHECK, "no check is called `d`", "did you mean `a`?"),
+            (vec![], skip(&["zzzz"]), error::UNKNOWN_CHECK, "no check is called `zzzz`", "known are `a`, `b`, `c`"),
+            (vec![Selector::Tag("t".to_owned())], vec![], error::UNKNOWN_TAG, "no tag is called `t`", ""),
+        ] {
+            let got = with(only, skip).unwrap_err();
+            assert_eq!((got.code, got.message.as_str(), got.help.as_deref().unwrap_or("")), (code, message, help));
+        }
+        let blank = vec![Skip { name: "c".to_owned(), reason: " \t".to_owned() }];
+        assert_eq!(with(vec![], blank).unwrap_err().code, error::BLANK_REASON);
+        let role = Request { role: Some("tset".to_owned()), ..Request::default() };
+        assert_eq!(planned(&contract, &role).unwrap_err().code, error::UNKNOWN_ROLE);
+    }
+
+    #[test]
+    fn the_least_tier_of_the_needers() {
+        let mut contract =
+            plain_contract(vec![check("late", "l", &[]), check("mid", "m", &[0]), check("now", "n", &[1])]);
+        for (check, tier) in contract.checks.iter_mut().zip([2, 1, 0]) {
+            check.tier = tier;
+        }
+        let plan = planned(&contract, &Request::default()).unwrap();
+        assert_eq!(
+            plan.steps.iter().map(|s| (s.id.as_str(), s.tier)).collect::<Vec<_>>(),
+            [("late", 0), ("mid", 0), ("now", 0)]
+        );
+    }
+
+    #[test]
+    fn commands_merge_or_stand_alone() {
+        let mut contract = plain_contract(vec![check("lint", "echo lint", &[]), check("unit", "echo unit", &[])]);
+        contract.checks[1].tier = 1;
+        contract.limits.max_checks = Some(2);
+        let explicit = ["echo lint", "x", "echo unit", "x", "y"].map(command).to_vec();
+        let plan = planned(&contract, &Request { explicit: explicit.clone(), ..Request::default() }).unwrap();
+        assert_eq!(ids(&plan), ["x", "echo-unit", "lint"]);
+        assert_eq!(left_out(&plan), [("y", "cut by max-checks 2", true), ("unit", "tier 1 was not reached", false)]);
+        assert_eq!(
+            plan.steps[2].reasons.iter().map(|r| r.condition.as_str()).collect::<Vec<_>>(),
+            ["always", "explicit"]
+        );
+        // A role that runs only tagged checks runs only commands that equal one of them.
+        contract.checks[0].tags = vec!["safe".to_owned()];
+        contract
+            .roles
+            .insert("docser".to_owned(), Role { only: vec!["safe".to_owned()], max_checks: None, line: Some(9) });
+        let request = Request { explicit, role: Some("docser".to_owned()), ..Request::default() };
+        let plan = planned(&contract, &request).unwrap();
+        assert_eq!(ids(&plan), ["lint"]);
+        assert!(plan.omitted.iter().all(|o| o.id == "unit" || o.reason == "role docser runs only checks tagged safe"));
+        assert_eq!(plan.omitted.len(), 4);
+    }
+
+    #[test]
+    fn changed_files_in_batches() {
+        let names: Vec<String> = (0..4_001).map(|i| format!("f{i:05}")).collect();
+        let request =
+            Request { changed: changed(&names.iter().map(String::as_str).collect::<Vec<_>>()), ..Request::default() };
+        let mut contract = plain_contract(vec![check("fmt", "fmt {changed}", &[]), check("after", "true", &[0])]);
+        let plan = planned(&contract, &request).unwrap();
+        assert_eq!(ids(&plan), ["fmt#1", "fmt#2", "after"]);
+        assert_eq!(plan.steps[2].needs, ["fmt#1", "fmt#2"]);
+        assert_eq!(plan.steps[1].argv.as_ref().unwrap(), &[Word::from("fmt"), Word::from("f04000")]);
+        assert!(plan.steps[..2].iter().all(|s| s.batch_of.as_deref() == Some("fmt")));
+        contract.checks[0].min_tests = Some(1);
+        assert_eq!(planned(&contract, &request).unwrap_err().code, error::BATCHED_REPORT);
+        // A check without a file that others need leaves them free.
+        let none = planned(&contract, &Request::default()).unwrap();
+        assert_eq!((ids(&none), none.steps[0].needs.len()), (vec!["after"], 0));
+        // Without a file that may exist nobody needs to look.
+        assert!(matches!(compile(Some(&contract), &Request::default(), &Facts::default()), Ok(Compiled::Plan(_))));
+        let open = compile(Some(&contract), &request, &Facts::default());
+        assert_eq!(open, Ok(Compiled::Needs(BTreeSet::from([Question::MissingChanged]))));
+    }
+
+    #[test]
+    fn what_weakens_a_plan_is_said() {
+        let mut contract = plain_contract(vec![
+            check("npm", "npm run lint", &[]),
+            check("make", "make -C lib -f rules.mk all", &[]),
+            check("script", "sh tools/x.sh", &[]),
+            check("program", "./check.sh", &[]),
+            check("module", "python3 -m pytest", &[]),
+            check("workspace", "pnpm --filter web test", &[]),
+        ]);
+        contract.checks[0].dir = RepoPath::parse(b"web").unwrap();
+        let files =
+            ["web/package.json", "lib/rules.mk", "tools/x.sh", "check.sh", "contracts/verify.vplan", "Makefile"];
+        let plan = planned(&contract, &Request { changed: changed(&files), ..Request::default() }).unwrap();
+        let got: Vec<(&str, String)> = super::super::definition::changed_definitions(&plan)
+            .map(|(step, reason)| (step.id.as_str(), reason.matched[0].to_string()))
+            .collect();
+        let want = [
+            ("npm", "web/package.json"),
+            ("make", "lib/rules.mk"),
+            ("script", "tools/x.sh"),
+            ("program", "check.sh"),
+            ("workspace", "web/package.json"),
+        ];
+        assert_eq!(got, want.map(|(a, b)| (a, b.to_owned())));
+        assert_eq!(plan.notes.iter().map(|n| n.kind.as_str()).collect::<Vec<_>>(), ["contract-changed"]);
+    }
+
+    #[test]
+    fn modes_without_a_contract() {
+        let inferred = vec![("cargo-test".to_owned(), command("cargo test"))];
+        let explicit = vec![command("make"), unsupported()];
+        for (mode, want, note) in [
+            (Mode::Off, vec![], "mode-off"),
+            (Mode::Contract, vec!["make", "a-b"], "no-contract"),
+            (Mode::Fallback, vec!["make", "a-b", "cargo-test"], "no-contract"),
+        ] {
+            let request =
+                Request { mode, explicit: explicit.clone(), inferred: inferred.clone(), ..Request::default() };
+            let Ok(Compiled::Plan(plan)) = compile(None, &request, &Facts::default()) else { panic!() };
+            assert_eq!(ids(&plan), want);
+            assert_eq!(plan.notes.last().map(|n| n.kind.as_str()), Some(note));
+        }
+        let contract = plain_contract(vec![check("a", "a", &[])]);
+        let off = planned(&contract, &Request { mode: Mode::Off, ..Request::default() }).unwrap();
+        assert_eq!(left_out(&off), [("a", "mode is off", false)]);
     }
 }

@@ -14,36 +14,51 @@ pub fn changed_definitions(plan: &Plan) -> impl Iterator<Item = (&Step, &Reason)
     plan.steps.iter().filter_map(move |step| Some((step, step.reasons.get(reason(step)?)?)))
 }
 
-/// The reason for a step whose defining file is among the changed ones.
-pub(super) fn reason(step: &Step, changes: &ChangeSet) -> Option<Reason> {
-    let mut matched: Vec<RepoPath> = Vec::new();
-    for defined in files(step) {
-        match defined {
-            File::Exact(path) if changes.contains(&path) => matched.push(path),
-            File::Exact(_) => {}
-            File::Below(dir, name) => {
-                let here = |p: &RepoPath| p.name() == name.as_bytes() && p.below(&dir).is_some();
-                matched.extend(changes.files().iter().map(|f| &f.path).filter(|p| here(p)).cloned());
-            }
-        }
-    }
-    matched.sort();
-    matched.dedup();
-    let count = matched.len() as u64;
-    matched.truncate(crate::base::matching::SHOWN);
-    (count > 0).then(|| Reason {
-        condition: DEFINITION_CHANGED.to_owned(),
-        matched,
-        matched_count: Some(count),
-        ..Reason::default()
-    })
+/// The changed files, ready to be asked for definitions.
+pub(super) struct Definitions<'a> {
+    changes: &'a ChangeSet,
+    /// Every changed package.json, looked up once: a workspace tool may mean any of them.
+    packages: Vec<&'a RepoPath>,
 }
 
-/// A file, or any file of that name below a directory (where a workspace tool picks the package itself).
+impl<'a> Definitions<'a> {
+    pub fn new(changes: &'a ChangeSet) -> Self {
+        let packages = changes.files().iter().map(|f| &f.path).filter(|p| p.name() == PACKAGE.as_bytes()).collect();
+        Self { changes, packages }
+    }
+
+    /// The reason for a step whose defining file is among the changed ones.
+    pub fn reason(&self, step: &Step) -> Option<Reason> {
+        let mut matched: Vec<RepoPath> = Vec::new();
+        for defined in files(step) {
+            match defined {
+                File::Exact(path) if self.changes.contains(&path) => matched.push(path),
+                File::Exact(_) => {}
+                File::PackageBelow(dir) => {
+                    matched.extend(self.packages.iter().filter(|p| p.below(&dir).is_some()).copied().cloned());
+                }
+            }
+        }
+        matched.sort();
+        matched.dedup();
+        let count = matched.len() as u64;
+        matched.truncate(crate::base::matching::SHOWN);
+        (count > 0).then(|| Reason {
+            condition: DEFINITION_CHANGED.to_owned(),
+            matched,
+            matched_count: Some(count),
+            ..Reason::default()
+        })
+    }
+}
+
+/// A file, or any package.json below a directory (where a workspace tool picks the package itself).
 enum File {
     Exact(RepoPath),
-    Below(RepoPath, &'static str),
+    PackageBelow(RepoPath),
 }
+
+const PACKAGE: &str = "package.json";
 
 const SCRIPT_RUNNERS: [&str; 4] = ["npm", "pnpm", "yarn", "bun"];
 /// Their subcommands that start a program without asking package.json.
@@ -125,9 +140,9 @@ fn package_files(step: &Step, arguments: &[Word]) -> Vec<File> {
             || w.starts_with("--workspace")
     };
     if words.any(workspace) {
-        return vec![File::Below(dir, "package.json")];
+        return vec![File::PackageBelow(dir)];
     }
-    dir.join(b"package.json").map(File::Exact).into_iter().collect()
+    dir.join(PACKAGE.as_bytes()).map(File::Exact).into_iter().collect()
 }
 
 fn makefiles(step: &Step, arguments: &[Word]) -> Vec<File> {

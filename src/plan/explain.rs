@@ -125,13 +125,12 @@ fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut line = String::new();
     let mut columns = 0;
-    for word in text.split(' ') {
+    for (i, word) in text.split(' ').enumerate() {
         let len = word.chars().count();
         if columns > 0 && columns + 1 + len > width {
             lines.push(std::mem::take(&mut line));
             columns = 0;
-        }
-        if columns > 0 || !line.is_empty() {
+        } else if i > 0 {
             line.push(' ');
             columns += 1;
         }

@@ -85,8 +85,11 @@ impl Facts {
     }
 }
 
+/// The beginning of a question as it is written, and what makes it from a path.
+type Kind = (&'static str, fn(RepoPath) -> Question);
+
 impl Question {
-    const KINDS: [(&'static str, fn(RepoPath) -> Question); 6] = [
+    const KINDS: [Kind; 6] = [
         ("exists:", Question::Exists),
         ("scripts:", Question::Scripts),
         ("make-targets:", Question::MakeTargets),

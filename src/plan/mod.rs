@@ -1,6 +1,7 @@
 //! What must be verified for this change? Contract, request and facts to a plan: plain data, content-hashed.
 
 mod changed;
+
 pub mod compile;
 pub mod definition;
 pub mod digest;
@@ -8,7 +9,9 @@ pub mod document;
 pub mod error;
 pub mod explain;
 pub mod facts;
+mod frame;
 pub mod kdl;
+mod merge;
 pub mod order;
 pub mod overlap;
 pub mod request;

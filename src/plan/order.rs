@@ -324,9 +324,9 @@ impl Graph {
 /// overlap. Each list has the patterns of one setting, with the node they belong to.
 #[must_use]
 pub fn artifact_bundles(effects: &[Effects]) -> Vec<Bundle> {
-    let cleans = by_glob(effects, |e| &e.cleans);
-    let produces = by_glob(effects, |e| &e.produces);
-    let requires = by_glob(effects, |e| &e.requires);
+    let cleans = by_glob(effects, |e| e.cleans);
+    let produces = by_glob(effects, |e| e.produces);
+    let requires = by_glob(effects, |e| e.requires);
     let mut bundles = between(&cleans, &produces);
     bundles.extend(between(&produces, &requires));
     bundles
@@ -343,7 +343,8 @@ pub struct Effects<'a> {
     pub requires: &'a [crate::base::glob::Glob],
 }
 
-type ByGlob = Vec<(overlap::Pattern, Vec<usize>)>;
+/// Patterns, and the nodes that have each.
+type ByGlob = (Vec<overlap::Pattern>, Vec<Vec<usize>>);
 
 fn by_glob<'a>(effects: &[Effects<'a>], of: impl Fn(&Effects<'a>) -> &'a [crate::base::glob::Glob]) -> ByGlob {
     let mut nodes: BTreeMap<&crate::base::glob::Glob, Vec<usize>> = BTreeMap::new();
@@ -352,15 +353,13 @@ fn by_glob<'a>(effects: &[Effects<'a>], of: impl Fn(&Effects<'a>) -> &'a [crate:
             nodes.entry(glob).or_default().push(node);
         }
     }
-    nodes.into_iter().map(|(glob, nodes)| (overlap::Pattern::new(glob), nodes)).collect()
+    nodes.into_iter().map(|(glob, nodes)| (overlap::Pattern::new(glob), nodes)).unzip()
 }
 
-fn between(first: &ByGlob, second: &ByGlob) -> Vec<Bundle> {
-    let (a, a_nodes): (Vec<_>, Vec<_>) = first.iter().cloned().unzip();
-    let (b, b_nodes): (Vec<_>, Vec<_>) = second.iter().cloned().unzip();
+fn between((a, a_nodes): &ByGlob, (b, b_nodes): &ByGlob) -> Vec<Bundle> {
     let bundle =
         |(i, j): (usize, usize)| Some(Bundle { before: a_nodes.get(i)?.clone(), after: b_nodes.get(j)?.clone() });
-    overlap::pairs(&a, &b).into_iter().filter_map(bundle).collect()
+    overlap::pairs(a, b).into_iter().filter_map(bundle).collect()
 }
 
 /// Why one step waits for another.

@@ -63,6 +63,8 @@ enum Segment {
 enum Token {
     /// `*`
     Star,
+    /// This character.
+    One(char),
     /// What one character may be.
     Char(Set),
     /// `/`; only before segments are cut.
@@ -78,19 +80,20 @@ struct Set {
 
 impl Token {
     /// A character for it; a star is at least one.
-    fn example(&self) -> Option<char> {
+    fn example(&self, letter: char) -> Option<char> {
         match self {
-            Token::Star => Some('x'),
+            Token::Star => Some(letter),
             Token::Slash => None,
-            Token::Char(set) if set.not => ['x', 'a', '0', '_', 'ä'].into_iter().find(|c| set.meets(&Set::only(*c))),
+            Token::One(c) => Some(*c),
+            Token::Char(set) if set.not => [letter, 'x', 'a', '0', '_', 'ä'].into_iter().find(|c| set.has(*c)),
             Token::Char(set) => set.ranges.first().map(|(from, _)| *from),
         }
     }
 }
 
 impl Set {
-    fn only(c: char) -> Self {
-        Self { not: false, ranges: vec![(c, c)] }
+    fn has(&self, c: char) -> bool {
+        self.ranges.iter().any(|(from, to)| (*from..=*to).contains(&c)) != self.not
     }
 
     fn meets(&self, other: &Set) -> bool {
@@ -134,16 +137,17 @@ impl Pattern {
         a.iter().any(|a| b.iter().any(|b| paths_meet(a, b)))
     }
 
-    /// Some paths that the glob selects, shortest first for each alternative: `**` becomes nothing or a filler, `*` and `?` the
-    /// letter x.
+    /// Some paths that the glob selects, shortest first for each alternative: `**` becomes nothing or a filler, `*` and `?` its
+    /// first letter.
     #[must_use]
     pub fn examples(&self, fillers: &[&str]) -> Vec<String> {
         let mut found = Vec::new();
         for segments in self.alternatives.iter().flatten() {
             for filler in std::iter::once(None).chain(fillers.iter().map(Some)) {
+                let letter = filler.and_then(|f| f.chars().next()).unwrap_or('x');
                 let of = |segment: &Segment| match segment {
                     Segment::Any => filler.map(|f| (*f).to_owned()),
-                    Segment::One(tokens) => Some(tokens.iter().filter_map(Token::example).collect()),
+                    Segment::One(tokens) => Some(tokens.iter().filter_map(|t| t.example(letter)).collect()),
                 };
                 let path = segments.iter().filter_map(of).collect::<Vec<String>>().join("/");
                 // `x/**` selects x too, but nobody means that.
@@ -163,13 +167,7 @@ impl Pattern {
             let mut prefix = String::new();
             for segment in segments {
                 let Segment::One(tokens) = segment else { break };
-                let literal = |t: &Token| match t {
-                    Token::Char(Set { not: false, ranges }) => match ranges.as_slice() {
-                        [(a, b)] if a == b => Some(*a),
-                        _ => None,
-                    },
-                    _ => None,
-                };
+                let literal = |t: &Token| if let Token::One(c) = t { Some(*c) } else { None };
                 let Some(text) = tokens.iter().map(literal).collect::<Option<String>>() else { break };
                 prefix.push_str(&text);
                 prefix.push('/');
@@ -214,9 +212,9 @@ fn expand(chars: &[char], at: &mut usize, in_braces: bool) -> Option<Vec<Vec<Tok
             '\\' => {
                 let c = chars.get(*at).copied().unwrap_or('\\');
                 *at += 1;
-                add(&mut words, Token::Char(Set::only(c)));
+                add(&mut words, Token::One(c));
             }
-            c => add(&mut words, Token::Char(Set::only(*c))),
+            c => add(&mut words, Token::One(*c)),
         }
     }
     Some(words)
@@ -291,6 +289,10 @@ fn segments_meet(a: &[Token], b: &[Token]) -> bool {
     walk(a.len(), b.len(), |i, j| match (a.get(i), b.get(j)) {
         (Some(Token::Star), other) => [Some((i + 1, j)), other.map(|_| (i, j + 1))],
         (other, Some(Token::Star)) => [Some((i, j + 1)), other.map(|_| (i + 1, j))],
+        (Some(Token::One(x)), Some(Token::One(y))) => [(x == y).then_some((i + 1, j + 1)), None],
+        (Some(Token::One(c)), Some(Token::Char(set))) | (Some(Token::Char(set)), Some(Token::One(c))) => {
+            [set.has(*c).then_some((i + 1, j + 1)), None]
+        }
         (Some(Token::Char(x)), Some(Token::Char(y))) => [x.meets(y).then_some((i + 1, j + 1)), None],
         _ => [None, None],
     })

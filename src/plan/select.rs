@@ -306,10 +306,13 @@ fn first_outside(selection: &Selection, hits: &Hits, changes: &ChangeSet) -> Opt
     rest.map(|f| &f.path).find(|p| !selection.selects(p)).cloned()
 }
 
+/// A named list with what is taken away from it, and what it selected.
+type Flat = (Arc<Selection>, Selected);
+
 /// The globs behind the named selections that matched: which file is selected by which of them.
 struct Names {
     /// By the address of the list and the exclusions around it; addresses only decide what is looked up once.
-    found: BTreeMap<(usize, usize), Vec<(Arc<Selection>, Selected)>>,
+    found: BTreeMap<(usize, usize), Vec<Flat>>,
 }
 
 impl Names {
@@ -329,7 +332,7 @@ impl Names {
             }
         }
         let answers = match_all(&lists.iter().map(AsRef::as_ref).collect::<Vec<_>>(), changes);
-        let all: Vec<(Arc<Selection>, Selected)> = lists.into_iter().zip(answers).collect();
+        let all: Vec<Flat> = lists.into_iter().zip(answers).collect();
         let found = keys.into_iter().map(|(key, (from, to))| (key, all.get(from..to).unwrap_or_default().to_vec()));
         Self { found: found.collect() }
     }

@@ -1,5 +1,6 @@
 //! What is known for certain to break before anything runs, and is repaired at once? (engine.md section 3, item 8)
 
+use super::failure::unsupported_words;
 use super::failure::{Asked, AskedKind, asked};
 use super::{Failure, FailureCode, Recovery, recover};
 use crate::base::path::RepoPath;
@@ -94,8 +95,7 @@ fn certain(plan: &Plan, index: usize, facts: &Facts, consulted: &mut BTreeSet<Qu
     let step = plan.steps.get(index)?;
     let failure =
         |code, rule: &str, evidence: String| Failure { step: step.id.clone(), code, rule: rule.to_owned(), evidence };
-    if let Some(unsupported) = &step.unsupported {
-        let evidence = crate::base::word::visible(unsupported.text.as_bytes());
+    if let Some(evidence) = unsupported_words(step) {
         return Some(failure(FailureCode::UnsupportedFormat, "unsupported-command", evidence));
     }
     let asked = asked(step).filter(is_certain)?;

@@ -10,7 +10,12 @@
 //! EXECUTABLE --write DIR 10000 100000                        # DIR/verify.vplan and DIR/changed.txt
 //! ```
 
-#![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "a benchmark may stop, and it writes its own data")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "a benchmark may stop, and it writes its own data"
+)]
 
 mod monorepo;
 

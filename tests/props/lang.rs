@@ -5,9 +5,12 @@ use proptest::sample::Index;
 use vplan::arbitrary::lang::{Style, command_text, contract, damaged, environment_and_words, style};
 use vplan::base::canon::Digest;
 use vplan::base::command::{Command, Piece, to_text};
-use vplan::base::source::Source;
+use vplan::base::diagnostic::Diagnostics;
+use vplan::base::source::{Source, Sources};
 use vplan::base::span::SourceId;
 use vplan::base::word::Word;
+use vplan::contract::draft::Entry;
+use vplan::front::vplan::lower;
 use vplan::lang::command::parse_command;
 use vplan::lang::format::{digest, format};
 use vplan::lang::oracle;
@@ -41,6 +44,33 @@ proptest! {
     #[test]
     fn parsing_is_total_on_damaged_contracts(text in damaged()) {
         oracle::contract(text.as_bytes()).map_err(TestCaseError::fail)?;
+    }
+
+    #[test]
+    fn lowering_is_total_and_points_inside(text in damaged()) {
+        let mut sources = Sources::default();
+        let id = sources.add(Source::new("contracts/verify.vplan", &text));
+        let mut sink = Diagnostics::default();
+        let draft = lower(&sources, id, &mut sink);
+        let text = sources.get(id).map_or("", Source::text);
+        for diagnostic in sink.iter() {
+            for label in &diagnostic.labels {
+                let span = label.place.span;
+                prop_assert!(text.get(span.start..span.end).is_some(), "{}: {:?}", diagnostic.code, span);
+            }
+        }
+        for entry in &draft.entries {
+            let conditions = match entry {
+                Entry::Check(check) => &check.conditions,
+                Entry::Use { conditions, .. } => conditions,
+            };
+            prop_assert!(conditions.iter().all(|c| *c < draft.conditions.len()));
+            if let Entry::Check(check) = entry
+                && !check.verbs.is_empty()
+            {
+                prop_assert!(text.get(check.place.span.start..check.place.span.end).is_some_and(|name| !name.is_empty()));
+            }
+        }
     }
 
     #[test]

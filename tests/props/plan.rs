@@ -447,9 +447,9 @@ proptest! {
     #[test]
     fn order_witnesses_are_minimal(p in plan()) {
         let distance = distances(&p);
-        for i in 0..p.steps.len() {
-            for j in 0..p.steps.len() {
-                match (witness(&p, i, j), distance[i][j]) {
+        for (i, row) in distance.iter().enumerate() {
+            for (j, d) in row.iter().enumerate() {
+                match (witness(&p, i, j), *d) {
                     (Witness::Chain(chain), Some(d)) => {
                         prop_assert_eq!(chain.len(), d);
                         prop_assert_eq!(chain[0].0, i);

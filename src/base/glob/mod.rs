@@ -259,7 +259,8 @@ mod tests {
         let flat = format!("{{{}}}", ["a"; 65].join(","));
         assert!(Glob::parse(&six).is_ok());
         assert!(Glob::parse(&long[1..]).is_ok());
-        let table: &[(&str, (usize, usize), &str, Option<&str>)] = &[
+        type Row<'t> = (&'t str, (usize, usize), &'t str, Option<&'t str>);
+        let table: &[Row<'_>] = &[
             ("", (0, 0), "empty", Some("write `**`")),
             ("./src/**", (0, 1), "`.`", Some("write `src/**`")),
             ("/gen/**", (0, 1), "root", Some("write `gen/**`")),

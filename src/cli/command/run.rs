@@ -24,6 +24,7 @@ use crate::effect::verify::{self, Seen, Verified, verify};
 use crate::plan::{Step, scope::OUTSIDE};
 use crate::run::report::{Circumstances, DEFAULT_RETRIES};
 use crate::run::verdict::{Exit, Require};
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
@@ -81,14 +82,21 @@ pub fn run(global: &Global, args: &Run, terminal: &Terminal) -> Result<u8, Failu
         Seen::Running(running) => running.iter().for_each(|r| progress.tail(r.step, &r.live.tail())),
         Seen::Rewritten { rule, steps } => progress.rewritten(rule, steps, terminal),
     });
-    let seen = progress.shows_steps() && same_stream();
+    let seen = if same_stream() { progress.seen() } else { BTreeSet::new() };
     progress.close();
     let verified = verified.map_err(|e| Failure::new(Exit::Internal.code(), "vplan::run", e.to_string()))?;
-    show(&verified, &session, &place, format, seen, terminal);
+    show(&verified, &session, &place, format, &seen, terminal);
     Ok(verified.report.exit_code)
 }
 
-fn show(verified: &Verified, session: &Session, place: &str, format: Format, seen: bool, terminal: &Terminal) {
+fn show(
+    verified: &Verified,
+    session: &Session,
+    place: &str,
+    format: Format,
+    seen: &BTreeSet<String>,
+    terminal: &Terminal,
+) {
     for withheld in &verified.withheld {
         let sign = paint(terminal.color_stderr, Tone::Warn, "!");
         terminal.note(&format!("  {sign} `{}` was withheld: {}\n", visible(withheld.name.as_bytes()), withheld.reason));
@@ -98,7 +106,7 @@ fn show(verified: &Verified, session: &Session, place: &str, format: Format, see
         return;
     }
     let shown = Path::new(place).strip_prefix(&session.site.root).map_or(place.to_owned(), |p| p.display().to_string());
-    let look = render::report::Look { color: terminal.color, steps: !seen, quiet: terminal.quiet };
+    let look = render::report::Look { color: terminal.color, seen, quiet: terminal.quiet };
     let mut text = render::report::report(&verified.report, &verified.plan, Some(&shown), look);
     for refusal in &verified.refusals {
         let what = format!("{} was not applied: {}", refusal.recovery_rule, refusal.reason);

@@ -82,7 +82,7 @@ fn inert(text: &str) -> String {
 
 fn handler(color: bool, width: usize) -> GraphicalReportHandler {
     let theme = if color { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
-    GraphicalReportHandler::new_themed(theme).with_width(width).with_links(false).with_context_lines(0)
+    GraphicalReportHandler::new_themed(theme).with_width(width).with_links(false).with_context_lines(1)
 }
 
 /// Messages about texts, in the order given.
@@ -110,7 +110,7 @@ pub fn diagnostics(sources: &Sources, list: &[Diagnostic], color: bool, width: u
 #[must_use]
 pub fn failure(failure: &Failure, color: bool, width: usize) -> String {
     let mut out = String::new();
-    if let Some((sources, list)) = &failure.diagnostics {
+    if let Some((sources, list)) = failure.diagnostics.as_deref() {
         out.push_str(&diagnostics(sources, list, color, width));
     }
     let (bold, red, cyan, plain) =

@@ -8,25 +8,26 @@ use crate::run::feedback::Excerpt;
 use crate::run::record::StepRecord;
 use crate::run::report::Report;
 use crate::run::verdict::Verdict;
+use std::collections::BTreeSet;
 
 /// Lines of each stream that are shown of a failure.
 const LINES: usize = 20;
 
 /// How a report is to look.
 #[derive(Clone, Copy, Debug)]
-pub struct Look {
+pub struct Look<'a> {
     /// In colour.
     pub color: bool,
-    /// With a line for each step; not when the reader has seen those lines already.
-    pub steps: bool,
+    /// Steps whose line the reader has seen already.
+    pub seen: &'a BTreeSet<String>,
     /// Only what went wrong.
     pub quiet: bool,
 }
 
 /// What a person reads when a run has ended. `records` is the directory of the run's record, if it has one.
 #[must_use]
-pub fn report(report: &Report, plan: &Plan, records: Option<&str>, look: Look) -> String {
-    let Look { color, steps, quiet } = look;
+pub fn report(report: &Report, plan: &Plan, records: Option<&str>, look: Look<'_>) -> String {
+    let Look { color, seen, quiet } = look;
     let mut out = String::new();
     if quiet && report.exit_code == 0 {
         return out;
@@ -35,7 +36,7 @@ pub fn report(report: &Report, plan: &Plan, records: Option<&str>, look: Look) -
         out.push_str(&self::rewrite(rewrite, color));
     }
     let width = report.steps.iter().map(|s| visible(s.id.as_bytes()).chars().count()).max().unwrap_or(0).min(40);
-    for step in report.steps.iter().filter(|_| steps) {
+    for step in report.steps.iter().filter(|s| !seen.contains(&s.id)) {
         out.push_str(&line(step, width, color));
     }
     for note in &report.notes {
@@ -64,8 +65,13 @@ pub fn rewrite(rewrite: &Rewrite, color: bool) -> String {
         ("-", Tone::Bad, &rewrite.previous_commands, &rewrite.next_commands),
         ("+", Tone::Good, &rewrite.next_commands, &rewrite.previous_commands),
     ] {
-        for command in from.iter().filter(|c| !to.contains(c)) {
-            out.push_str(&format!("    {} {}\n", paint(color, tone, sign), visible(command.as_bytes())));
+        // The same command may stand in a plan twice.
+        let mut left: Vec<&String> = to.iter().collect();
+        for command in from {
+            match left.iter().position(|c| *c == command) {
+                Some(i) => drop(left.swap_remove(i)),
+                None => out.push_str(&format!("    {} {}\n", paint(color, tone, sign), visible(command.as_bytes()))),
+            }
         }
     }
     let sorted = |list: &[String]| list.iter().cloned().collect::<std::collections::BTreeSet<_>>();

@@ -1,9 +1,11 @@
 //! How is one try of a step made? Started by a supervisor, listened to, and over when nothing of it is left.
+//!
+//! Nothing here waits: whoever runs steps polls ([`Attempt::watch`]) and says what is ready ([`Attempt::ready`]).
 
 use super::capture::{Capture, Live, LogPlace, Output, Stream};
-use super::frame::{Answer, End, Order, Start};
+use super::frame::{Answer, End, Order, Start, send_order};
 use super::mask::Secrets;
-use super::pool::{Handle, Pool, Supervisor};
+use super::pool::{Pool, Supervisor};
 use super::program::{self, Program, Root, SearchPath};
 use crate::base::path::RepoPath;
 use crate::base::word::Word;
@@ -12,12 +14,14 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
+use rustix::process::{Signal, kill_process};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 /// What is tried.
-pub struct Try<'a> {
+pub struct Try<'a, 'f> {
     /// The repository.
     pub root: &'a Root,
     /// Where programs are looked for.
@@ -31,15 +35,15 @@ pub struct Try<'a> {
     /// The values to be masked.
     pub secrets: &'a Secrets,
     /// Where the log goes, if there is one.
-    pub log: Option<LogPlace<'a>>,
+    pub log: Option<LogPlace<'f>>,
     /// How much of the output the log keeps, in bytes.
     pub max_output: u64,
     /// Where a live view finds the last bytes.
-    pub live: Option<&'a Live>,
+    pub live: Option<Arc<Live>>,
 }
 
 /// What came of a try.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Tried {
     /// What was seen; without its duration, which is for whoever has the clock.
     pub evidence: Evidence,
@@ -53,7 +57,8 @@ pub struct Tried {
     pub survivors: u32,
 }
 
-/// A thread's room for reading, kept from try to try.
+/// Room for reading, used for all steps.
+#[derive(Debug)]
 pub struct Buffer(Box<[u8]>);
 
 impl Default for Buffer {
@@ -67,71 +72,182 @@ const PIPE: usize = 64 * 1024;
 /// As much as a pipe may be asked to hold.
 const LARGE_PIPE: usize = 1024 * 1024;
 
-/// Makes a try and waits for its end. `frozen` is called when the tree stands still after [`Handle::freeze`].
-pub fn attempt(pool: &Pool, what: &Try<'_>, handle: &Handle, buffer: &mut Buffer, frozen: &dyn Fn()) -> Tried {
-    let mut tried =
-        Tried { evidence: Evidence::default(), program: None, logged: false, log_error: None, survivors: 0 };
-    let (supervisor, pipes) = match begin(pool, what, handle, &mut tried) {
-        Ok(begun) => begun,
-        Err(error) => {
-            tried.evidence.spawn_error = Some(error);
-            return tried;
+/// A try that is being made.
+pub struct Attempt<'f> {
+    program: Program,
+    supervisor: Supervisor,
+    readers: [Reader; 2],
+    capture: Capture<'f>,
+    answer: Option<Answer>,
+}
+
+/// What has become of a try.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// It goes on.
+    Nothing,
+    /// Its tree stands still, as [`Attempt::freeze`] asked.
+    Frozen,
+    /// It is over: [`Attempt::finish`] says how.
+    Over,
+}
+
+impl<'f> Attempt<'f> {
+    /// Has a step started.
+    ///
+    /// # Errors
+    /// What came of it when nothing can be started, which is evidence too.
+    pub fn begin(pool: &Pool, what: &Try<'_, 'f>) -> Result<Self, Box<Tried>> {
+        begin(pool, what).map_err(|(error, program)| Box::new(Tried::refused(error, program)))
+    }
+
+    /// Adds three descriptors to those that are polled.
+    pub fn watch<'s>(&'s self, fds: &mut Vec<PollFd<'s>>) {
+        fds.extend(self.fds());
+    }
+
+    fn fds(&self) -> [PollFd<'_>; 3] {
+        let socket = self.supervisor.socket.as_fd();
+        let [out, err] = self.readers.each_ref().map(|reader| match &reader.fd {
+            Some(fd) => PollFd::from_borrowed_fd(fd.as_fd(), PollFlags::IN),
+            // A stream that has ended is stood in for by the socket, asked for nothing.
+            None => PollFd::from_borrowed_fd(socket, PollFlags::empty()),
+        });
+        [PollFd::from_borrowed_fd(socket, PollFlags::IN), out, err]
+    }
+
+    /// Takes in what has come: the three flags say which of the three descriptors are ready.
+    pub fn ready(&mut self, ready: [bool; 3], buffer: &mut Buffer) -> Heard {
+        let [socket, out, err] = ready;
+        self.read([out, err], buffer);
+        if !socket {
+            return Heard::Nothing;
         }
-    };
-    let mut capture = Capture::new(what.log, what.max_output, what.secrets, what.live);
-    let (supervisor, answer) = listen(supervisor, pipes, &mut capture, buffer, frozen);
-    // INVARIANT (no stranger): from here on nobody signals the supervisor, whose number becomes free when it is buried.
-    let timed_out = handle.detach();
-    let Output { stdout, stderr, logged, error } = capture.finish();
-    (tried.logged, tried.log_error) = (logged, error);
-    let evidence = &mut tried.evidence;
-    (evidence.stdout, evidence.stderr) = (stdout, stderr);
-    match answer {
-        Some(Answer::Ended(End { status, leaked, survivors })) => {
-            evidence.timed_out = timed_out;
-            evidence.leaked = leaked;
-            tried.survivors = survivors;
-            if status < 0 {
-                evidence.signal = Some(signal_name(-status));
-            } else {
-                evidence.exit = Some(status);
+        match self.supervisor.receive() {
+            Ok(Some(Answer::Frozen)) => Heard::Frozen,
+            Ok(answer) => {
+                self.answer = answer;
+                Heard::Over
             }
-            if survivors == 0 { pool.give(supervisor) } else { pool.dismiss(supervisor) }
-        }
-        Some(Answer::Refused(errno)) => {
-            let path = tried.program.as_ref().map(|p| p.path.as_path());
-            evidence.spawn_error = Some(program::explain(errno, path.unwrap_or(Path::new("."))));
-            pool.give(supervisor);
-        }
-        Some(Answer::Frozen) | None => {
-            evidence.leaked = pool.bury(supervisor);
-            evidence.timed_out = timed_out;
-            let message = "the supervisor of this step was killed, so how the step ended is not known; what it had started was stopped";
-            evidence.spawn_error = Some(program::refusal("SUPERVISOR_LOST", message.to_owned()));
+            Err(_) => Heard::Over,
         }
     }
-    tried
+
+    fn read(&mut self, ready: [bool; 2], buffer: &mut Buffer) {
+        for (reader, ready) in self.readers.iter_mut().zip(ready) {
+            if ready {
+                reader.read(&mut self.capture, &mut buffer.0);
+            }
+        }
+    }
+
+    /// Asks the step's whole tree to end (SIGTERM, then SIGCONT).
+    pub fn terminate(&self) {
+        self.order(Order::Terminate);
+    }
+
+    /// Ends the step's whole tree (SIGKILL).
+    pub fn kill(&self) {
+        self.order(Order::Kill);
+    }
+
+    /// Stops the step's whole tree. Whether somebody will say that it stands still.
+    #[must_use]
+    pub fn freeze(&self) -> bool {
+        self.order(Order::Freeze)
+    }
+
+    /// Lets what [`Attempt::freeze`] stopped go on.
+    pub fn thaw(&self) {
+        self.order(Order::Thaw);
+    }
+
+    /// Ends a supervisor that does not obey (a step may have stopped it); what it leaves is then swept by vplan itself.
+    pub fn abandon(&self) {
+        // INVARIANT (no stranger): it is waited for in `finish` at the earliest, so the number is still its own.
+        let _ = kill_process(self.supervisor.pid, Signal::KILL);
+    }
+
+    fn order(&self, order: impl Fn(u64) -> Order) -> bool {
+        // A supervisor that was stopped would not hear.
+        let _ = kill_process(self.supervisor.pid, Signal::CONT);
+        // If it is gone, its socket says so.
+        send_order(self.supervisor.socket.as_fd(), &order(self.supervisor.number), &[]).is_ok()
+    }
+
+    /// Puts together what was seen. `timed_out`: vplan stopped it because its time was up.
+    #[must_use]
+    pub fn finish(mut self, pool: &Pool, timed_out: bool, buffer: &mut Buffer) -> Tried {
+        self.drain(buffer);
+        let Output { stdout, stderr, logged, error } = self.capture.finish();
+        let evidence = Evidence { stdout, stderr, ..Evidence::default() };
+        let mut tried = Tried { evidence, program: Some(self.program), logged, log_error: error, survivors: 0 };
+        let evidence = &mut tried.evidence;
+        match self.answer {
+            Some(Answer::Ended(End { status, leaked, survivors })) => {
+                evidence.timed_out = timed_out;
+                evidence.leaked = leaked;
+                tried.survivors = survivors;
+                if status < 0 {
+                    evidence.signal = Some(signal_name(-status));
+                } else {
+                    evidence.exit = Some(status);
+                }
+                if survivors == 0 { pool.give(self.supervisor) } else { pool.dismiss(self.supervisor) }
+            }
+            Some(Answer::Refused(errno)) => {
+                let path = tried.program.as_ref().map(|p| p.path.as_path());
+                evidence.spawn_error = Some(program::explain(errno, path.unwrap_or(Path::new("."))));
+                pool.give(self.supervisor);
+            }
+            Some(Answer::Frozen) | None => {
+                evidence.leaked = pool.bury(self.supervisor);
+                evidence.timed_out = timed_out;
+                let message = "the supervisor of this step was killed, so how the step ended is not known; what it had started was stopped";
+                evidence.spawn_error = Some(program::refusal("SUPERVISOR_LOST", message.to_owned()));
+            }
+        }
+        tried
+    }
+
+    /// Nobody of the step is left who could write, and what it wrote is in the pipes. Somebody outside may hold them (a
+    /// descriptor can be passed on); that one is not waited for, and no more is read than a pipe can hold.
+    fn drain(&mut self, buffer: &mut Buffer) {
+        for _ in 0..2 * LARGE_PIPE / PIPE {
+            let mut fds = self.fds();
+            if poll(&mut fds, Some(&Timespec::default())).is_err() {
+                return;
+            }
+            let [_, out, err] = fds.map(|f| f.revents().contains(PollFlags::IN));
+            if !out && !err {
+                return;
+            }
+            self.read([out, err], buffer);
+        }
+    }
 }
 
-/// Our ends of a step's pipes.
-struct Pipes {
-    out: OwnedFd,
-    err: OwnedFd,
+impl Tried {
+    /// A try that was not made.
+    #[must_use]
+    pub fn refused(error: SpawnError, program: Option<Program>) -> Self {
+        let evidence = Evidence { spawn_error: Some(error), ..Evidence::default() };
+        Self { evidence, program, logged: false, log_error: None, survivors: 0 }
+    }
 }
 
-fn begin(pool: &Pool, what: &Try<'_>, handle: &Handle, tried: &mut Tried) -> Result<(Supervisor, Pipes), SpawnError> {
-    let own = |error: io::Error| {
-        let message = format!("the step could not be started: {}", program::say(&error));
-        program::refusal(program::code_of(&error), message)
-    };
+fn begin<'f>(pool: &Pool, what: &Try<'_, 'f>) -> Result<Attempt<'f>, (SpawnError, Option<Program>)> {
     let word = what.argv.first().map_or(&b""[..], Word::as_bytes);
-    let (found, dir) = program::resolve(what.root, what.search, what.dir, word)?;
+    let (program, dir) = program::resolve(what.root, what.search, what.dir, word).map_err(|e| (e, None))?;
     let start = Start {
-        program: found.name.clone(),
+        program: program.name.clone(),
         argv: what.argv.iter().map(|w| w.as_bytes().to_vec()).collect(),
         env: what.env.iter().map(|(n, v)| (n.clone(), v.clone())).collect(),
     };
-    tried.program = Some(found);
+    let own = |error: io::Error| {
+        let message = format!("the step could not be started: {}", program::say(&error));
+        (program::refusal(program::code_of(&error), message), Some(program.clone()))
+    };
     let (out, child_out) = pipe_with(PipeFlags::CLOEXEC).map_err(|e| own(e.into()))?;
     let (err, child_err) = pipe_with(PipeFlags::CLOEXEC).map_err(|e| own(e.into()))?;
     // An idle supervisor may have been killed from outside; nothing has been started then, so another one may do it.
@@ -143,73 +259,18 @@ fn begin(pool: &Pool, what: &Try<'_>, handle: &Handle, tried: &mut Tried) -> Res
         if let Order::Start(number, _) = &mut order {
             *number = supervisor.number;
         }
-        match handle.attach(&supervisor, &order, &[dir.as_fd(), child_out.as_fd(), child_err.as_fd()]) {
-            Ok(()) => return Ok((supervisor, Pipes { out, err })),
+        let fds = [dir.as_fd(), child_out.as_fd(), child_err.as_fd()];
+        match send_order(supervisor.socket.as_fd(), &order, &fds) {
+            Ok(()) => {
+                let readers = [Reader::new(Stream::Out, out), Reader::new(Stream::Err, err)];
+                let capture = Capture::new(what.log.clone(), what.max_output, what.secrets, what.live.clone());
+                return Ok(Attempt { program, supervisor, readers, capture, answer: None });
+            }
             Err(error) => last = error,
         }
         pool.bury(supervisor);
     }
     Err(own(last))
-}
-
-/// Reads both pipes until the supervisor says that nothing is left. What it said; nothing if it is gone.
-fn listen(
-    mut supervisor: Supervisor,
-    pipes: Pipes,
-    capture: &mut Capture<'_>,
-    buffer: &mut Buffer,
-    frozen: &dyn Fn(),
-) -> (Supervisor, Option<Answer>) {
-    let mut readers = [Reader::new(Stream::Out, pipes.out), Reader::new(Stream::Err, pipes.err)];
-    let answer = loop {
-        let [socket, out, err] = wait(&supervisor.socket, &readers, None);
-        for (reader, ready) in readers.iter_mut().zip([out, err]) {
-            if ready {
-                reader.read(capture, &mut buffer.0);
-            }
-        }
-        if socket {
-            match supervisor.receive() {
-                Ok(Some(Answer::Frozen)) => frozen(),
-                Ok(answer) => break answer,
-                Err(_) => break None,
-            }
-        }
-    };
-    // Nobody of the step is left who could write, and what it wrote is in the pipes. Somebody outside may hold them (a
-    // descriptor can be passed on); that one is not waited for, and no more is read than a pipe can hold.
-    let mut most = 2 * LARGE_PIPE / PIPE;
-    while readers.iter().any(|r| r.fd.is_some()) && most > 0 {
-        let [_, out, err] = wait(&supervisor.socket, &readers, Some(&Timespec::default()));
-        if !out && !err {
-            break;
-        }
-        for (reader, ready) in readers.iter_mut().zip([out, err]) {
-            if ready {
-                reader.read(capture, &mut buffer.0);
-            }
-        }
-        most -= 1;
-    }
-    (supervisor, answer)
-}
-
-/// Which of the socket, standard output and standard error have something to say.
-fn wait<'a>(socket: &'a OwnedFd, readers: &'a [Reader; 2], timeout: Option<&Timespec>) -> [bool; 3] {
-    let [out, err] = readers;
-    // A stream that has ended is stood in for by the socket, asked for nothing.
-    let pipe = |reader: &'a Reader| match &reader.fd {
-        Some(fd) => PollFd::from_borrowed_fd(fd.as_fd(), PollFlags::IN),
-        None => PollFd::from_borrowed_fd(socket.as_fd(), PollFlags::empty()),
-    };
-    let mut fds = [PollFd::new(socket, PollFlags::IN), pipe(out), pipe(err)];
-    match poll(&mut fds, timeout) {
-        Ok(_) => {
-            let [socket, a, b] = fds.map(|f| !f.revents().is_empty());
-            [socket, a && out.fd.is_some(), b && err.fd.is_some()]
-        }
-        Err(_) => [false; 3],
-    }
 }
 
 struct Reader {

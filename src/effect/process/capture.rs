@@ -7,7 +7,7 @@ use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags, openat};
 use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 /// What is kept in memory of a stream's beginning, and of its end, in bytes.
 pub const KEPT: usize = 64 * 1024;
@@ -23,12 +23,12 @@ pub(super) enum Stream {
 }
 
 /// Where a step's log goes.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct LogPlace<'a> {
     /// The folder.
     pub folder: BorrowedFd<'a>,
     /// The file's name in it.
-    pub name: &'a str,
+    pub name: String,
 }
 
 /// The last bytes that a running step wrote, for a live view.
@@ -55,10 +55,10 @@ impl Live {
 
 /// The sink of both streams.
 pub(super) struct Capture<'a> {
-    out: Kept<'a>,
-    err: Kept<'a>,
+    out: Kept,
+    err: Kept,
     log: Log<'a>,
-    live: Option<&'a Live>,
+    live: Option<Arc<Live>>,
 }
 
 /// What has come of a step's output.
@@ -73,7 +73,7 @@ pub(super) struct Output {
 
 impl<'a> Capture<'a> {
     /// Keeps at most `limit` bytes in the log.
-    pub(super) fn new(place: Option<LogPlace<'a>>, limit: u64, secrets: &'a Secrets, live: Option<&'a Live>) -> Self {
+    pub(super) fn new(place: Option<LogPlace<'a>>, limit: u64, secrets: &Secrets, live: Option<Arc<Live>>) -> Self {
         let log = Log { place, file: None, index: None, run: None, left: limit, limit, marked: false, error: None };
         Self { out: Kept::new(secrets), err: Kept::new(secrets), log, live }
     }
@@ -94,7 +94,7 @@ impl<'a> Capture<'a> {
         };
         kept.ends.push(bytes);
         self.log.push(stream, bytes);
-        if let Some(live) = self.live {
+        if let Some(live) = &self.live {
             live.push(bytes);
         }
     }
@@ -119,14 +119,14 @@ impl<'a> Capture<'a> {
     }
 }
 
-struct Kept<'a> {
+struct Kept {
     ends: Ends,
     /// Only when there are secrets; and the room for clean bytes.
-    masker: Option<(Masker<'a>, Vec<u8>)>,
+    masker: Option<(Masker, Vec<u8>)>,
 }
 
-impl<'a> Kept<'a> {
-    fn new(secrets: &'a Secrets) -> Self {
+impl Kept {
+    fn new(secrets: &Secrets) -> Self {
         let masker = (!secrets.is_empty()).then(|| (Masker::new(secrets), Vec::new()));
         Self { ends: Ends::default(), masker }
     }
@@ -197,7 +197,7 @@ impl Log<'_> {
     }
 
     fn write(&mut self, owner: char, bytes: &[u8]) -> io::Result<()> {
-        let Some(place) = self.place else { return Ok(()) };
+        let Some(place) = &self.place else { return Ok(()) };
         match &mut self.run {
             Some((who, count)) if *who == owner => *count += bytes.len() as u64,
             run => {
@@ -221,8 +221,10 @@ impl Log<'_> {
         let owner = self.run.map(|(who, _)| who);
         // A log that is all standard error's needs the index too; a reader takes one without for standard output's.
         if owner == Some('e') && self.index.is_none() && self.error.is_none() {
-            self.error =
-                self.place.and_then(|p| create(p, ".index").map(|f| self.index = Some(BufWriter::new(f))).err());
+            self.error = self
+                .place
+                .as_ref()
+                .and_then(|p| create(p, ".index").map(|f| self.index = Some(BufWriter::new(f))).err());
         }
         if let (Some(index), Some((who, count))) = (&mut self.index, self.run) {
             let ended = writeln!(index, "{who} {count}").and_then(|()| index.flush());
@@ -232,7 +234,7 @@ impl Log<'_> {
 }
 
 /// Creates a file that was not there before; a symlink in its place is refused.
-fn create(place: LogPlace<'_>, ending: &str) -> io::Result<File> {
+fn create(place: &LogPlace<'_>, ending: &str) -> io::Result<File> {
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let fd: OwnedFd = openat(place.folder, format!("{}{ending}", place.name), flags, Mode::from_raw_mode(0o644))?;
     Ok(File::from(fd))
@@ -247,7 +249,7 @@ mod tests {
     fn run(pieces: &[(Stream, Vec<u8>)], limit: u64, secrets: &Secrets) -> (Output, Vec<u8>, String) {
         let dir = tempfile::tempdir().unwrap();
         let folder = File::open(dir.path()).unwrap();
-        let place = LogPlace { folder: folder.as_fd(), name: "a.1.log" };
+        let place = LogPlace { folder: folder.as_fd(), name: "a.1.log".to_owned() };
         let mut capture = Capture::new(Some(place), limit, secrets, None);
         pieces.iter().for_each(|(stream, bytes)| capture.push(*stream, bytes));
         let output = capture.finish();
@@ -302,7 +304,7 @@ mod tests {
         std::os::unix::fs::symlink(dir.path().join("victim"), dir.path().join("a.1.log")).unwrap();
         let folder = File::open(dir.path()).unwrap();
         let secrets = Secrets::default();
-        let place = LogPlace { folder: folder.as_fd(), name: "a.1.log" };
+        let place = LogPlace { folder: folder.as_fd(), name: "a.1.log".to_owned() };
         let mut capture = Capture::new(Some(place), 1_000, &secrets, None);
         capture.push(Stream::Out, b"text");
         let output = capture.finish();

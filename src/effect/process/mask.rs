@@ -2,6 +2,8 @@
 //!
 //! A help, not a boundary: a step that wants to show a secret can spell it backwards.
 
+use std::sync::Arc;
+
 /// Values shorter than this are no secrets: masking them would maim ordinary text.
 const LEAST: usize = 8;
 /// What stands for masked bytes.
@@ -9,7 +11,7 @@ const MARK: &[u8] = b"***";
 
 /// The values to be masked.
 #[derive(Clone, Debug, Default)]
-pub struct Secrets(Vec<Vec<u8>>);
+pub struct Secrets(Arc<Vec<Vec<u8>>>);
 
 impl Secrets {
     /// Takes the values; those of less than 8 bytes are left out.
@@ -18,7 +20,7 @@ impl Secrets {
         let mut values: Vec<_> = values.into_iter().filter(|v| v.len() >= LEAST).collect();
         values.sort();
         values.dedup();
-        Self(values)
+        Self(Arc::new(values))
     }
 
     /// Whether there is nothing to mask.
@@ -50,8 +52,8 @@ impl Secrets {
 /// Masks a stream that arrives in pieces; where the pieces end makes no difference.
 ///
 /// Each byte that lies in some occurrence of some secret is masked, and a run of masked bytes becomes one mark.
-pub(super) struct Masker<'a> {
-    secrets: &'a Secrets,
+pub(super) struct Masker {
+    secrets: Secrets,
     starts: [bool; 256],
     held: Vec<u8>,
     /// How many bytes of `held` lie in an occurrence that began before it.
@@ -59,15 +61,15 @@ pub(super) struct Masker<'a> {
     masking: bool,
 }
 
-impl<'a> Masker<'a> {
-    pub(super) fn new(secrets: &'a Secrets) -> Self {
+impl Masker {
+    pub(super) fn new(secrets: &Secrets) -> Self {
         let mut starts = [false; 256];
-        for secret in &secrets.0 {
+        for secret in secrets.0.iter() {
             if let Some(start) = secret.first().and_then(|b| starts.get_mut(usize::from(*b))) {
                 *start = true;
             }
         }
-        Self { secrets, starts, held: Vec::new(), covered: 0, masking: false }
+        Self { secrets: secrets.clone(), starts, held: Vec::new(), covered: 0, masking: false }
     }
 
     /// Adds a piece; puts what is certain into `out`. What could be the beginning of a secret is held back.
@@ -89,7 +91,7 @@ impl<'a> Masker<'a> {
         for (at, byte) in text.iter().enumerate() {
             if self.starts.get(usize::from(*byte)).copied().unwrap_or(false) {
                 let rest = text.get(at..).unwrap_or_default();
-                for secret in &self.secrets.0 {
+                for secret in self.secrets.0.iter() {
                     if rest.starts_with(secret) {
                         self.covered = self.covered.max(secret.len());
                     } else if more && secret.starts_with(rest) {
@@ -153,7 +155,7 @@ mod tests {
             masker.push(rest, &mut out);
             masker.finish(&mut out);
             prop_assert_eq!(&out, &whole);
-            for secret in &secrets.0 {
+            for secret in secrets.0.iter() {
                 prop_assert!(!out.windows(secret.len()).any(|w| w == secret.as_slice()));
             }
             // What no secret covers is still there.

@@ -1,10 +1,10 @@
 //! Who are the supervisors, and what becomes of a step whose supervisor is gone?
 
-use super::frame::{Answer, Inbox, Order, send_order};
+use super::frame::{Answer, Inbox};
 use super::supervise::ARGUMENT;
 use super::sys;
 use super::tree::{self, Do};
-use rustix::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use rustix::fd::OwnedFd;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process};
 use std::collections::BTreeSet;
@@ -12,7 +12,7 @@ use std::io;
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The supervisors of this process: one for each step that runs, kept for the next one.
@@ -29,7 +29,7 @@ pub struct Pool {
 pub(super) struct Supervisor {
     child: Child,
     pub(super) pid: Pid,
-    pub(super) socket: Arc<OwnedFd>,
+    pub(super) socket: OwnedFd,
     pub(super) inbox: Inbox,
     /// The number of the last start.
     pub(super) number: u64,
@@ -85,7 +85,7 @@ impl Pool {
         let child = sys::with_closed_mask(|| command.spawn())?;
         let pid = Pid::from_raw(child.id().cast_signed()).ok_or(io::ErrorKind::Other)?;
         known.insert(pid.as_raw_pid());
-        Ok(Supervisor { child, pid, socket: Arc::new(ours), inbox: Inbox::new(64), number: 0 })
+        Ok(Supervisor { child, pid, socket: ours, inbox: Inbox::new(64), number: 0 })
     }
 
     /// Parts from a supervisor that failed: ends it, and everything that it has left to this process. Gives the number of
@@ -122,89 +122,10 @@ impl Drop for Pool {
 impl Supervisor {
     /// Waits for the next answer. `None` when the supervisor is gone.
     pub(super) fn receive(&mut self) -> io::Result<Option<Answer>> {
-        if !self.inbox.fill(&*self.socket)? {
+        if !self.inbox.fill(&self.socket)? {
             return Ok(None);
         }
         self.inbox.next_answer()
-    }
-}
-
-/// The way to a step that runs, from another thread: orders that come too early wait, those that come too late are void.
-#[derive(Debug, Default)]
-pub struct Handle(Mutex<Wishes>);
-
-#[derive(Debug, Default)]
-struct Wishes {
-    attached: Option<(Arc<OwnedFd>, Pid, u64)>,
-    terminate: bool,
-    kill: bool,
-    timed_out: bool,
-}
-
-impl Handle {
-    /// Asks the step's whole tree to end.
-    pub fn terminate(&self, timed_out: bool) {
-        let mut wishes = lock(&self.0);
-        wishes.terminate = true;
-        wishes.timed_out |= timed_out;
-        wishes.pass(Order::Terminate);
-    }
-
-    /// Ends the step's whole tree.
-    pub fn kill(&self, timed_out: bool) {
-        let mut wishes = lock(&self.0);
-        wishes.kill = true;
-        wishes.timed_out |= timed_out;
-        wishes.pass(Order::Kill);
-    }
-
-    /// Stops the step's whole tree. Whether somebody will say that it stands still.
-    pub fn freeze(&self) -> bool {
-        lock(&self.0).pass(Order::Freeze)
-    }
-
-    /// Lets the step's tree go on.
-    pub fn thaw(&self) {
-        lock(&self.0).pass(Order::Thaw);
-    }
-
-    /// Ends a supervisor that does not obey (a step may have stopped it); what it leaves is then swept by vplan itself.
-    pub fn abandon(&self) {
-        if let Some((_, pid, _)) = &lock(&self.0).attached {
-            // It has not been waited for while it is attached, so the number is its own.
-            let _ = kill_process(*pid, Signal::KILL);
-        }
-    }
-
-    /// Sends the start, and after it what was wished for meanwhile.
-    pub(super) fn attach(&self, supervisor: &Supervisor, order: &Order, fds: &[BorrowedFd<'_>]) -> io::Result<()> {
-        let mut wishes = lock(&self.0);
-        send_order(supervisor.socket.as_fd(), order, fds)?;
-        wishes.attached = Some((Arc::clone(&supervisor.socket), supervisor.pid, supervisor.number));
-        if wishes.terminate {
-            wishes.pass(Order::Terminate);
-        }
-        if wishes.kill {
-            wishes.pass(Order::Kill);
-        }
-        Ok(())
-    }
-
-    /// The step has ended. Whether its time was up.
-    pub(super) fn detach(&self) -> bool {
-        let mut wishes = lock(&self.0);
-        wishes.attached = None;
-        wishes.timed_out
-    }
-}
-
-impl Wishes {
-    fn pass(&mut self, order: impl Fn(u64) -> Order) -> bool {
-        let Some((socket, pid, number)) = &self.attached else { return false };
-        // A supervisor that was stopped would not hear.
-        let _ = kill_process(*pid, Signal::CONT);
-        // If it is gone, the thread that waits for it finds out.
-        send_order(socket.as_fd(), &order(*number), &[]).is_ok()
     }
 }
 

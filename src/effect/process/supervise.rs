@@ -88,7 +88,14 @@ impl Supervisor {
             while let Some(order) = self.inbox.next_order()? {
                 match order {
                     Order::Start(number, start) => {
-                        let answer = self.run(number, start)?;
+                        let (Some(dir), Some(stdout), Some(stderr)) =
+                            (self.inbox.next_fd(), self.inbox.next_fd(), self.inbox.next_fd())
+                        else {
+                            return Err(io::ErrorKind::InvalidData.into());
+                        };
+                        // The pipes stay open here until vplan has been told: it wakes up once, for the answer, and not
+                        // for each stream's end.
+                        let answer = self.run(number, &start, dir, stdout.try_clone()?, stderr.try_clone()?)?;
                         if !self.orphaned {
                             send_answer(self.socket.as_fd(), answer)?;
                         }
@@ -103,13 +110,15 @@ impl Supervisor {
         Ok(())
     }
 
-    fn run(&mut self, number: u64, start: Start) -> io::Result<Answer> {
-        let (Some(dir), Some(stdout), Some(stderr)) =
-            (self.inbox.next_fd(), self.inbox.next_fd(), self.inbox.next_fd())
-        else {
-            return Err(io::ErrorKind::InvalidData.into());
-        };
-        let leader = match spawn(&start, dir, stdout, stderr) {
+    fn run(
+        &mut self,
+        number: u64,
+        start: &Start,
+        dir: OwnedFd,
+        stdout: OwnedFd,
+        stderr: OwnedFd,
+    ) -> io::Result<Answer> {
+        let leader = match spawn(start, dir, stdout, stderr) {
             Ok(leader) => leader,
             Err(error) => return Ok(Answer::Refused(error.raw_os_error().unwrap_or(Errno::INVAL.raw_os_error()))),
         };

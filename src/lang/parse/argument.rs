@@ -61,6 +61,7 @@ impl<'a> Parser<'a> {
     pub(super) fn tokens(&mut self, text: &'a str, offset: usize, parts: &mut Parts<'a>) -> Tokens<'a> {
         let mut faults = Vec::new();
         let tokens = token::tokens(text, offset, &mut |fault, span| faults.push((fault, span)));
+        parts.args.reserve_exact(tokens.len());
         parts.broken |= !faults.is_empty();
         for (fault, span) in &faults {
             self.report(match fault {

@@ -6,6 +6,7 @@ use crate::base::span::{Place, SourceId, Span};
 use crate::lang::command::{argv, unsupported};
 use crate::lang::error::{self, shown};
 use crate::lang::word::{Fault, Remark, Scan, scan};
+use std::collections::BTreeSet;
 
 /// Reads a command, reports every fault once, and tells whether there was one. `verb` is the word in front of it.
 pub(super) fn read(
@@ -18,13 +19,12 @@ pub(super) fn read(
     let words = scan(text);
     let place = |span: Span| Place::new(source, Span::new(offset + span.start, offset + span.end));
     let mut broken = false;
-    let mut told: Vec<(UnsupportedReason, &str)> = Vec::new();
+    let mut told: BTreeSet<(UnsupportedReason, &str)> = BTreeSet::new();
     for fault in &words.faults {
         let found = text.get(fault.span.start..fault.span.end).unwrap_or_default();
-        if told.contains(&(fault.reason, found)) {
+        if !told.insert((fault.reason, found)) {
             continue;
         }
-        told.push((fault.reason, found));
         broken = true;
         let (code, message, label) = describe(*fault, found, &words);
         let mut diagnostic = Diagnostic::error(code, message).label(place(fault.span), label);
@@ -51,6 +51,15 @@ pub(super) fn read(
             }
         }
     }
+    if let (":", false, Some(first)) = (verb, broken, words.words.first())
+        && let Some(verb) = VERBS.iter().find(|v| first.bare && v.as_bytes() == first.bytes)
+    {
+        report(
+            Diagnostic::warning(error::VERB_AS_PROGRAM, format!("this starts a program with the name `{verb}`"))
+                .label(place(first.span), "no verb stands here")
+                .help("leave the verb out, or write it in a block: `check NAME {`"),
+        );
+    }
     let command = match unsupported(text, &words) {
         None if broken => none(text),
         None => argv(words),
@@ -58,6 +67,9 @@ pub(super) fn read(
     };
     (command, broken)
 }
+
+/// Verbs that hardly are the names of programs. `test` and `file` are.
+const VERBS: &[&str] = &["run", "compile", "lint", "shell", "judge"];
 
 /// The command of a line that has none.
 pub(super) fn none(text: &str) -> Command {

@@ -330,7 +330,7 @@ impl<'a> Parser<'a> {
             comment,
             broken: frame.broken,
         };
-        self.add(Node { body: Some(body), ..frame.node });
+        self.add(Node { body: Some(Box::new(body)), ..frame.node });
     }
 
     fn unclosed(&mut self, open: Span) {
@@ -432,6 +432,9 @@ mod tests {
                 ("check a\n", &[("missing_argument", "check")]),
                 ("check a b\n", &[("unexpected_argument", "b")]),
                 ("check a:\n", &[("command_empty", "")]),
+                ("check a: run b\n", &[("verb_as_program", "run")]),
+                ("check a: 'run' b\n", &[]),
+                ("check a: test -f b\n", &[]),
                 ("check a:b\n", &[("check_colon", ":")]),
                 ("check a : b\n", &[("check_colon", ":")]),
                 ("check 1a: b\n", &[("bad_name", "1a")]),

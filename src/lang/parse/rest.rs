@@ -33,6 +33,7 @@ impl<'a> Parser<'a> {
         };
         let span = Span::new(at(start), at(behind));
         parts.broken |= !self.name(name, span, false);
+        parts.args.reserve_exact(3);
         parts.args.push(Arg { span, value: Value::Word(name) });
         let next = token::blanks(behind).map_or(behind, |(rest, _)| rest);
         if let Some(command) = next.strip_prefix(':') {
@@ -72,7 +73,8 @@ impl<'a> Parser<'a> {
         let (command, broken) = command::read(trimmed, offset, verb, source, &mut |d| self.report(d));
         parts.broken |= broken;
         let end = trimmed.trim_end().len();
-        parts.args.push(Arg { span: Span::new(offset, offset + end), value: Value::Command(command) });
+        parts.args.reserve_exact(1);
+        parts.args.push(Arg { span: Span::new(offset, offset + end), value: Value::Command(Box::new(command)) });
         // People do write `check x: {`; reading the block all the same keeps its lines from being taken for something else.
         let line = trimmed.trim_end();
         if broken && (line == "{" || line.ends_with(" {") || line.ends_with("\t{")) {
@@ -129,7 +131,7 @@ impl<'a> Parser<'a> {
                 if !faults && !words.remarks.iter().any(|r| matches!(r, word::Remark::ChangedInWord(_))) =>
             {
                 let span = Span::new(offset, offset + trimmed.trim_end().len());
-                let value = Value::Assignment((*name).to_owned(), Word::new(value.clone()));
+                let value = Value::Assignment(Box::new(((*name).to_owned(), Word::new(value.clone()))));
                 parts.args.push(Arg { span, value });
             }
             _ if empty => {

@@ -230,6 +230,7 @@ fn candidates(contract: &Contract, check: &Check, placement: &Placement, request
     let mut base = Change::default();
     let role = request.role.as_deref().unwrap_or("worker");
     let mut wanted: Vec<&Selection> = Vec::new();
+    let mut one_of: Vec<&Selection> = Vec::new();
     let mut each: Vec<RepoPath> = Vec::new();
     let mut forbids = false;
     let mut allowed: Option<Vec<&String>> = None;
@@ -239,7 +240,10 @@ fn candidates(contract: &Contract, check: &Check, placement: &Placement, request
                 let keep = |r: &&String| allowed.as_ref().is_none_or(|a| a.contains(r));
                 allowed = Some(roles.iter().filter(keep).collect());
             }
-            Test::ChangedAny(s) => wanted.push(s),
+            Test::ChangedAny(s) => {
+                wanted.push(s);
+                one_of.push(s);
+            }
             Test::ChangedAll(s) => {
                 let positive = s.items.iter().filter(|i| !i.not);
                 each.extend(positive.filter_map(|i| examples_of(i).into_iter().find(|p| i.selects(p) && s.selects(p))));
@@ -247,6 +251,7 @@ fn candidates(contract: &Contract, check: &Check, placement: &Placement, request
             }
             Test::ChangedOnly(s) => {
                 wanted.push(s);
+                one_of.push(s);
                 forbids = true;
             }
             Test::ChangedNone(_) => forbids = true,
@@ -270,7 +275,7 @@ fn candidates(contract: &Contract, check: &Check, placement: &Placement, request
     let single = combined_examples(&wanted);
     files.extend(single.iter().filter(|p| wanted.iter().all(|s| s.selects(p))).take(4).map(|p| vec![p.clone()]));
     let mut one_each: Vec<RepoPath> =
-        wanted.iter().filter_map(|s| single.iter().find(|p| s.selects(p)).cloned()).collect();
+        one_of.iter().filter_map(|s| single.iter().find(|p| s.selects(p)).cloned()).collect();
     one_each.extend(each);
     one_each.sort();
     one_each.dedup();
@@ -302,11 +307,14 @@ fn candidates(contract: &Contract, check: &Check, placement: &Placement, request
     all
 }
 
+/// Names for files that do not exist yet; the second one is for those that exclude the first.
+const FILLERS: [&str; 2] = ["x", "y"];
+
 /// Paths that may be selected by all of these: examples of each, and each with an example of another in place of its `**`.
 fn combined_examples(wanted: &[&Selection]) -> Vec<RepoPath> {
     const MOST: usize = 512;
     let patterns: Vec<Pattern> = wanted.iter().flat_map(|s| globs(&s.items)).collect();
-    let plain: Vec<String> = patterns.iter().flat_map(|p| p.examples(&["x"])).take(MOST).collect();
+    let plain: Vec<String> = patterns.iter().flat_map(|p| p.examples(&FILLERS)).take(MOST).collect();
     let fillers: Vec<&str> = plain.iter().map(String::as_str).take(32).collect();
     let mixed: Vec<String> = patterns.iter().flat_map(|p| p.examples(&fillers)).take(MOST).collect();
     let mut paths: Vec<RepoPath> =
@@ -318,7 +326,7 @@ fn combined_examples(wanted: &[&Selection]) -> Vec<RepoPath> {
 
 fn examples_of(item: &Item) -> Vec<RepoPath> {
     let patterns = globs(std::slice::from_ref(item));
-    patterns.iter().flat_map(|p| p.examples(&["x"])).filter_map(|p| RepoPath::from_exact(p.as_bytes())).collect()
+    patterns.iter().flat_map(|p| p.examples(&FILLERS)).filter_map(|p| RepoPath::from_exact(p.as_bytes())).collect()
 }
 
 /// The positive globs of a list, named ones included.
@@ -365,7 +373,8 @@ pub fn story_text(story: &Story, options: &Options) -> String {
         && let Some((_, step)) = steps.first()
     {
         line(2, Some(Mark::Dim), &settings(step).join(", "));
-        line(2, Some(Mark::Command), &format!("$ {}", command_line(step)));
+        let sign = if step.argv.is_some() { "$" } else { "·" };
+        line(2, Some(Mark::Command), &format!("{sign} {}", command_line(step)));
         if !step.dir.is_root() {
             line(2, None, &format!("in {}", step.dir));
         }
@@ -448,5 +457,54 @@ fn shorten(numbers: &[String]) -> String {
     match numbers {
         [first, .., last] if numbers.len() > 3 => format!("{first} to {last}"),
         few => few.join(", "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arbitrary::plan::{plain_check, plain_contract};
+    use crate::base::glob::Glob;
+    use crate::contract::{Condition, Role};
+
+    fn list(texts: &[&str]) -> Selection {
+        let item = |t: &&str| match t.strip_prefix('!') {
+            Some(t) => Item { not: true, what: What::Glob(Glob::parse(t).unwrap()) },
+            None => Item { not: false, what: What::Glob(Glob::parse(t).unwrap()) },
+        };
+        Selection { items: texts.iter().map(item).collect() }
+    }
+
+    #[test]
+    fn the_smallest_change_that_selects() {
+        let any = |texts: &[&str]| Test::ChangedAny(list(texts));
+        for (tests, tier, want) in [
+            (vec![any(&["apps/web/**"])], 0, "--changed apps/web/x"),
+            (vec![any(&["src/**", "!src/x"])], 0, "--changed src/y"),
+            (vec![any(&["src/**"]), any(&["**/*.ts"])], 0, "--changed src/x.ts"),
+            (vec![Test::ChangedOnly(list(&["docs/**"])), any(&["**/*.md"])], 0, "--changed docs/x.md"),
+            (vec![Test::ChangedAll(list(&["a/*", "b/*"]))], 0, "--changed a/x b/x"),
+            (vec![Test::ChangedNone(list(&["main.rs"]))], 0, "--changed-none"),
+            (vec![Test::Role(vec!["tester".to_owned()])], 0, "--role tester"),
+            (vec![any(&["x"])], 2, "--min-tier 2 --changed x"),
+            (vec![Test::Exists(vec![RepoPath::parse(b"Cargo.toml").unwrap()])], 0, ""),
+        ] {
+            let n = tests.len();
+            let mut check = plain_check("c");
+            check.tier = tier;
+            check.placements = vec![Placement { conditions: (0..n).collect(), line: 1, is_use: false }];
+            let mut contract = plain_contract(vec![check]);
+            contract.conditions = tests.into_iter().map(|test| Condition { line: 1, test }).collect();
+            contract.roles.insert("docser".to_owned(), Role::default());
+            let main = ChangedFile { path: RepoPath::parse(b"main.rs").unwrap(), status: Status::Modified };
+            let request = Request { changed: ChangeSet::new(vec![main]), ..Request::default() };
+            let mut facts = Facts::default();
+            facts.add(Question::Exists(RepoPath::parse(b"Cargo.toml").unwrap()), Answer::Word(Certainty::No));
+            let Ok(Compiled::Plan(plan)) = compile(Some(&contract), &request, &facts) else { panic!() };
+            let told = story(Some(&contract), &request, &facts, &plan, "c").unwrap();
+            let would = told.would.unwrap_or_else(|| panic!("nothing for {want}"));
+            assert_eq!(to_text(&Default::default(), &would.to_args()), want);
+            assert_eq!(would.exist.is_empty(), !want.is_empty());
+        }
     }
 }

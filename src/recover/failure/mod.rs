@@ -161,7 +161,18 @@ const STRUCTURE: &[Row] = &[
 ];
 
 fn unsupported(scene: &Scene<'_>) -> Option<String> {
-    scene.step.unsupported.as_ref().map(|u| shown(if u.text.is_empty() { &scene.step.command } else { &u.text }))
+    unsupported_words(scene.step)
+}
+
+/// What is wrong with a command that is none, on one line.
+pub(super) fn unsupported_words(step: &Step) -> Option<String> {
+    use crate::base::command::UnsupportedReason::{Builtin, Comment, Empty, Expansion, Operator, Program, Quote};
+    let unsupported = step.unsupported.as_ref()?;
+    let text = shown(if unsupported.text.is_empty() { &step.command } else { &unsupported.text });
+    Some(match unsupported.reason {
+        Operator | Expansion | Builtin => format!("`{text}` needs a shell"),
+        Quote | Comment | Empty | Program => format!("`{text}` is not how a command is written"),
+    })
 }
 
 fn timed_out(scene: &Scene<'_>) -> Option<String> {

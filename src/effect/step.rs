@@ -1,0 +1,276 @@
+//! How does one try of a step go from its start to its end? Some look at files before and after, on a thread of their own.
+
+use super::drive::{Context, Finished};
+use super::environment::Withheld;
+use super::process::attempt::{Attempt, Buffer, Heard, Tried, Try};
+use super::process::capture::{Live, LogPlace};
+use super::process::pool::Pool;
+use super::process::program::say;
+use crate::base::path::RepoPath;
+use crate::check::Kind;
+use crate::check::evidence::Evidence;
+use crate::plan::Step;
+use rustix::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::Scope;
+use std::time::{Duration, Instant};
+
+/// What the thread of a step tells the one that drives. The number is the step's.
+pub(super) enum Note {
+    /// A step that starts nothing is over.
+    Evaluated(usize, Box<Evidence>),
+    /// Its files have been looked at; it can start.
+    Looked(usize),
+    /// They have been looked at again; the first that has changed.
+    LookedAgain(usize, Option<RepoPath>),
+}
+
+/// Where threads leave notes, and how they wake up the one that reads them.
+#[derive(Clone)]
+pub(super) struct Outbox {
+    pub notes: Sender<Note>,
+    pub waker: Arc<OwnedFd>,
+}
+
+impl Outbox {
+    fn leave(&self, note: Note) {
+        // Whoever drives outlives this thread.
+        let _ = self.notes.send(note);
+        let _ = rustix::io::write(&*self.waker, &1_u64.to_ne_bytes());
+    }
+}
+
+/// A try of a step that is under way.
+pub(super) struct Busy<'e> {
+    number: usize,
+    step: &'e Step,
+    pub attempt: u32,
+    /// When it began, in milliseconds since the run's start.
+    pub since: u64,
+    pub live: Arc<Live>,
+    log: Option<String>,
+    stage: Stage<'e>,
+    /// Tells the thread that watches files to look again.
+    watcher: Option<Sender<()>>,
+    wishes: Wishes,
+    withheld: Vec<Withheld>,
+    /// When its supervisor should have obeyed.
+    pub overdue: Option<Instant>,
+}
+
+enum Stage<'e> {
+    /// Its thread evaluates it, or looks at files.
+    Aside,
+    /// It has been started, and when.
+    Running(Box<Attempt<'e>>, Duration),
+    /// It has ended, and its thread looks at files again.
+    Ended(Box<Tried>),
+}
+
+/// What was asked for, at whatever stage.
+#[derive(Default)]
+struct Wishes {
+    terminate: bool,
+    kill: bool,
+    timed_out: bool,
+}
+
+/// What is needed at each stage.
+pub(super) struct Means<'m> {
+    pub pool: &'m Pool,
+    pub buffer: &'m mut Buffer,
+    /// Time since the run's start.
+    pub now: Duration,
+}
+
+impl<'e> Busy<'e> {
+    /// A step whose turn has come.
+    pub(super) fn new(number: usize, step: &'e Step, attempt: u32, since: u64, log: Option<String>) -> Self {
+        Self {
+            number,
+            step,
+            attempt,
+            since,
+            live: Arc::default(),
+            log,
+            stage: Stage::Aside,
+            watcher: None,
+            wishes: Wishes::default(),
+            withheld: Vec::new(),
+            overdue: None,
+        }
+    }
+
+    /// Begins: starts the step, or the thread that it needs first. Gives its end if it has ended at once.
+    pub(super) fn begin<'s>(
+        &mut self,
+        context: &'e Context<'e>,
+        means: &Means<'_>,
+        scope: &'s Scope<'s, 'e>,
+        outbox: &Outbox,
+    ) -> std::io::Result<Option<Tried>> {
+        let (number, step, outbox) = (self.number, self.step, outbox.clone());
+        let thread = std::thread::Builder::new().name("step".to_owned());
+        if step.kind == Kind::File {
+            let evaluate = move || outbox.leave(Note::Evaluated(number, Box::new((context.evaluate)(step))));
+            thread.spawn_scoped(scope, evaluate)?;
+        } else if step.unchanged.is_some() {
+            let (watcher, again) = channel();
+            self.watcher = Some(watcher);
+            thread.spawn_scoped(scope, move || watch(context, number, step, &again, &outbox))?;
+        } else {
+            return Ok(self.start(context, means));
+        }
+        Ok(None)
+    }
+
+    /// Starts the step. Gives its end if that was not possible.
+    pub(super) fn start(&mut self, context: &'e Context<'e>, means: &Means<'_>) -> Option<Tried> {
+        let Context { root, environment, logs, max_output, tick, .. } = *context;
+        let environment = environment.of_step(root, self.step);
+        let what = Try {
+            root,
+            search: &environment.search,
+            dir: &self.step.dir,
+            argv: self.step.argv.as_deref().unwrap_or_default(),
+            env: &environment.variables,
+            secrets: &environment.secrets,
+            log: logs.zip(self.log.clone()).map(|(folder, name)| LogPlace { folder, name }),
+            max_output,
+            live: tick.map(|_| Arc::clone(&self.live)),
+        };
+        self.withheld = environment.withheld;
+        match Attempt::begin(means.pool, &what) {
+            Ok(attempt) => {
+                if self.wishes.kill {
+                    attempt.kill();
+                } else if self.wishes.terminate {
+                    attempt.terminate();
+                }
+                self.stage = Stage::Running(Box::new(attempt), means.now);
+                None
+            }
+            Err(refused) => Some(*refused),
+        }
+    }
+
+    /// What runs, if it does.
+    pub(super) fn running(&self) -> Option<&Attempt<'e>> {
+        match &self.stage {
+            Stage::Running(attempt, _) => Some(attempt),
+            Stage::Aside | Stage::Ended(_) => None,
+        }
+    }
+
+    /// Takes in what has come of what runs. When that has ended, gives it, or has the files looked at again first.
+    pub(super) fn ready(&mut self, ready: [bool; 3], means: &mut Means<'_>) -> (Heard, Option<Tried>) {
+        let Stage::Running(attempt, _) = &mut self.stage else { return (Heard::Nothing, None) };
+        let heard = attempt.ready(ready, means.buffer);
+        if heard != Heard::Over {
+            return (heard, None);
+        }
+        self.overdue = None;
+        let Stage::Running(attempt, started) = std::mem::replace(&mut self.stage, Stage::Aside) else {
+            return (heard, None);
+        };
+        let mut tried = attempt.finish(means.pool, self.wishes.timed_out, means.buffer);
+        // Looking at files before and after is not the step's time.
+        tried.evidence.duration_ms = millis(means.now.saturating_sub(started));
+        if self.watcher.as_ref().is_some_and(|w| w.send(()).is_ok()) {
+            self.stage = Stage::Ended(Box::new(tried));
+            return (heard, None);
+        }
+        (heard, Some(tried))
+    }
+
+    /// The files have been looked at again, or the step started nothing: gives its end.
+    pub(super) fn settle(&mut self, with: impl FnOnce(&mut Evidence)) -> Tried {
+        let mut tried = match std::mem::replace(&mut self.stage, Stage::Aside) {
+            Stage::Ended(tried) => *tried,
+            Stage::Aside | Stage::Running(..) => Tried::default(),
+        };
+        with(&mut tried.evidence);
+        tried
+    }
+
+    /// What is told beside the evidence; and the evidence.
+    pub(super) fn finished(self, tried: Tried) -> (Box<Evidence>, Finished) {
+        let finished = Finished {
+            started_at: self.since,
+            log: self.log.filter(|_| tried.logged),
+            log_error: tried.log_error.map(|e| format!("the log could not be written: {}", say(&e))),
+            program: tried.program,
+            withheld: self.withheld,
+            survivors: tried.survivors,
+        };
+        (Box::new(tried.evidence), finished)
+    }
+
+    pub(super) fn terminate(&mut self, timed_out: bool) {
+        self.wishes.terminate = true;
+        self.wishes.timed_out |= timed_out;
+        self.running().into_iter().for_each(Attempt::terminate);
+    }
+
+    pub(super) fn kill(&mut self, timed_out: bool) {
+        self.wishes.kill = true;
+        self.wishes.timed_out |= timed_out;
+        self.running().into_iter().for_each(Attempt::kill);
+    }
+}
+
+fn watch(context: &Context<'_>, number: usize, step: &Step, again: &Receiver<()>, outbox: &Outbox) {
+    let look = (context.watch)(step);
+    outbox.leave(Note::Looked(number));
+    // Nobody asks when the step could not be started.
+    if again.recv().is_ok() {
+        outbox.leave(Note::LookedAgain(number, look()));
+    }
+}
+
+/// Whole milliseconds.
+pub(super) fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// The name of a try's log: the step's id with everything escaped that means something to a file system, so that different
+/// steps have different names.
+pub(super) fn log_name(id: &str, attempt: u32, round: u32) -> String {
+    let mut name = String::new();
+    for byte in id.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' => name.push(char::from(byte)),
+            b'.' if !name.is_empty() => name.push('.'),
+            byte => name.push_str(&format!("%{byte:02x}")),
+        }
+    }
+    if name.len() > 180 {
+        let digest = crate::base::canon::Digest::of(id.as_bytes()).hex();
+        name = format!("{}%%{}", name.get(..100).unwrap_or_default(), digest.get(..32).unwrap_or_default());
+    }
+    let again = if round > 1 { format!(".r{round}") } else { String::new() };
+    format!("{name}.{attempt}{again}.log")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn log_names() {
+        for (id, want) in [
+            ("api-tests", "api-tests.1.log"),
+            ("std/rust", "std%2frust.1.log"),
+            ("../../etc/passwd", "%2e.%2f..%2fetc%2fpasswd.1.log"),
+            (".", "%2e.1.log"),
+            ("a b\n", "a%20b%0a.1.log"),
+            ("größe", "gr%c3%b6%c3%9fe.1.log"),
+        ] {
+            assert_eq!(log_name(id, 1, 1), want);
+        }
+        assert_eq!(log_name("a", 2, 3), "a.2.r3.log");
+        let (a, b) = (log_name(&"ö".repeat(300), 1, 1), log_name(&format!("{}x", "ö".repeat(300)), 1, 1));
+        assert!(a.len() < 200 && a != b);
+    }
+}

@@ -1,0 +1,170 @@
+//! Does a request fit a contract, and what of a plan is fixed before any check is looked at?
+
+use super::compile::{Asked, Input};
+use super::error::{self, PlanError};
+use super::request::{Mode, RequestRecord, Selector};
+use super::{ContractRef, Note, Origin, Plan, Policy, step};
+use crate::base::canon::Digest;
+use crate::base::command::Command;
+use crate::base::path::RepoPath;
+use crate::base::word::visible;
+use crate::contract::{BUILT_IN_ROLES, Contract, Gate, Limits, RecoverPolicy, Role, Scope};
+use std::collections::BTreeSet;
+
+impl<'a> Input<'a> {
+    pub fn role(&self) -> Result<&'a str, PlanError> {
+        let role = self.request.role.as_deref().unwrap_or("worker");
+        if self.contract.roles.contains_key(role) {
+            return Ok(role);
+        }
+        Err(PlanError::unknown(error::UNKNOWN_ROLE, "role", role, self.contract.roles.keys().map(String::as_str)))
+    }
+
+    /// Explicit commands, then inferred ones, with their ids.
+    pub fn commands(&self) -> Vec<Asked<'a>> {
+        let mut taken: BTreeSet<String> = self.contract.checks.iter().map(|c| c.id.clone()).collect();
+        if self.request.mode == Mode::Off {
+            return Vec::new();
+        }
+        let mut commands = Vec::new();
+        let mut seen: Vec<&Command> = Vec::new();
+        for command in &self.request.explicit {
+            // A repetition is merged later; it must not use up an id.
+            let id = match seen.iter().position(|c| *c == command) {
+                Some(at) => commands.get(at).map(|a: &Asked| a.id.clone()).unwrap_or_default(),
+                None => step::id_of_command(command, &mut taken),
+            };
+            seen.push(command);
+            commands.push(Asked { command, id, origin: Origin::Explicit });
+        }
+        if self.declared.is_none() && self.request.mode == Mode::Fallback {
+            for (id, command) in &self.request.inferred {
+                commands.push(Asked { command, id: step::unique(id.clone(), &mut taken), origin: Origin::Inferred });
+            }
+        }
+        commands
+    }
+
+    pub fn check_names(&self, commands: &[Asked]) -> Result<(), PlanError> {
+        if let Some(skip) = self.request.skip.iter().find(|s| s.reason.trim().is_empty()) {
+            let message = format!("skipping `{}` needs a reason", visible(skip.name.as_bytes()));
+            let help = Some("say why with `--reason`; it is recorded in the plan".to_owned());
+            return Err(PlanError::new(error::BLANK_REASON, message, help));
+        }
+        let ids = || self.contract.checks.iter().map(|c| c.id.as_str()).chain(commands.iter().map(|c| c.id.as_str()));
+        let tags = || self.contract.checks.iter().flat_map(|c| c.tags.iter().map(String::as_str));
+        if self.request.mode == Mode::Off || (self.request.only.is_empty() && self.request.skip.is_empty()) {
+            return Ok(());
+        }
+        let known: BTreeSet<&str> = ids().collect();
+        let known_tags: BTreeSet<&str> = tags().collect();
+        for selector in &self.request.only {
+            match selector {
+                Selector::Name(name) if !known.contains(name.as_str()) => {
+                    return Err(PlanError::unknown(error::UNKNOWN_CHECK, "check", name, ids()));
+                }
+                Selector::Tag(tag) if !known_tags.contains(tag.as_str()) => {
+                    return Err(PlanError::unknown(error::UNKNOWN_TAG, "tag", tag, known_tags.iter().copied()));
+                }
+                Selector::Name(_) | Selector::Tag(_) => {}
+            }
+        }
+        match self.request.skip.iter().find(|s| !known.contains(s.name.as_str())) {
+            Some(skip) => Err(PlanError::unknown(error::UNKNOWN_CHECK, "check", &skip.name, ids())),
+            None => Ok(()),
+        }
+    }
+
+    /// Everything but steps, omitted checks, tiers and facts.
+    pub fn frame(&self, role: &str) -> Plan {
+        let request = self.request;
+        let lesser = |a: Option<u64>, b: Option<u64>| a.into_iter().chain(b).min();
+        let mut only: Vec<String> = request.only.iter().map(selector_text).collect();
+        only.sort();
+        only.dedup();
+        let mut skip = request.skip.clone();
+        skip.sort();
+        skip.dedup_by(|b, a| a.name == b.name);
+        let mut boundaries = request.boundaries.clone();
+        boundaries.sort();
+        boundaries.dedup();
+        let recover = &self.contract.recover;
+        let reference =
+            |c: &Contract| ContractRef { digest: c.digest.clone(), imports: Vec::new(), path: c.path.clone() };
+        Plan {
+            contract: self.declared.map(reference),
+            digest: None,
+            facts: Vec::new(),
+            notes: self.notes(),
+            omitted: Vec::new(),
+            policy: Policy {
+                budget_ms: lesser(request.budget_ms, self.contract.limits.budget_ms),
+                fail_fast: !request.keep_going,
+                jobs: request.jobs.or(self.contract.limits.jobs).unwrap_or(1).max(1),
+                recover: if request.no_recover { Vec::new() } else { recover.rules.clone() },
+                recover_contract: recover.contract,
+            },
+            request: RequestRecord {
+                boundaries,
+                changed: request.changed.clone(),
+                explicit: request.explicit.iter().map(Command::to_text).collect(),
+                min_tier: request.min_tier,
+                mode: request.mode,
+                only,
+                risk: request.risk,
+                role: role.to_owned(),
+                skip,
+            },
+            rewrites: Vec::new(),
+            steps: Vec::new(),
+            tiers: Vec::new(),
+            version: 1,
+        }
+    }
+
+    pub fn notes(&self) -> Vec<Note> {
+        let Some(contract) = self.declared else {
+            let off = self.request.mode == Mode::Off;
+            return if off { Vec::new() } else { vec![note("no-contract", "there is no contract".to_owned())] };
+        };
+        let lock = contract.path.strip_suffix(".vplan").map(|stem| format!("{stem}.lock.kdl"));
+        let files = [(Some(contract.path.as_str()), "the contract"), (lock.as_deref(), "the contract's lock")];
+        let changed = files.into_iter().filter_map(|(path, what)| {
+            let path = RepoPath::parse(path?.as_bytes()).ok().filter(|p| self.request.changed.contains(p))?;
+            let message = format!("{what} `{path}` is itself among the changed files");
+            Some(Note { path: Some(path), ..note("contract-changed", message) })
+        });
+        let outside = super::scope::outside(&contract.scope, &self.request.changed);
+        changed.chain(outside).collect()
+    }
+}
+
+fn selector_text(selector: &Selector) -> String {
+    match selector {
+        Selector::Name(name) => name.clone(),
+        Selector::Tag(tag) => format!("tag:{tag}"),
+    }
+}
+
+pub(super) fn note(kind: &str, message: String) -> Note {
+    Note { kind: kind.to_owned(), message, path: None }
+}
+
+/// What stands in for a contract where there is none: the built-in roles, and nothing else.
+pub(super) fn without_contract() -> Contract {
+    Contract {
+        name: None,
+        path: String::new(),
+        digest: Digest::of(b""),
+        checks: Vec::new(),
+        conditions: Vec::new(),
+        risks: Vec::new(),
+        sequences: Vec::new(),
+        roles: BUILT_IN_ROLES.iter().map(|r| ((*r).to_owned(), Role::default())).collect(),
+        limits: Limits::default(),
+        scope: Scope::default(),
+        recover: RecoverPolicy::default(),
+        gate: Gate::default(),
+        judge_with: None,
+    }
+}

@@ -1,0 +1,103 @@
+//! Which checks are the same work, and which of the request's commands run? (engine.md section 3, items 4, 5 and 7)
+
+use super::changed::Existing;
+use super::compile::{Asked, Fate, Input, Member, no_file_left, omitted, outside_role};
+use super::step::{self, Identity, identity_of_check, identity_of_command};
+use super::{Omitted, Origin, Reason};
+use crate::base::command::Env;
+use crate::base::path::RepoPath;
+use crate::base::word::Word;
+use crate::contract::Role;
+use std::collections::{BTreeMap, BTreeSet};
+
+impl<'a> Input<'a> {
+    /// Equal anonymous checks become the first of them; the result says which became which.
+    pub fn merge_anonymous(&self, fates: &mut [Fate]) -> Vec<(usize, usize)> {
+        let mut first: BTreeMap<Identity, usize> = BTreeMap::new();
+        let mut merged = Vec::new();
+        for (index, check) in self.contract.checks.iter().enumerate().filter(|(_, c)| !c.named) {
+            let (Some(Fate::In(_)), Some(identity)) = (fates.get(index), identity_of_check(check)) else { continue };
+            let target = *first.entry(identity).or_insert(index);
+            if target == index {
+                continue;
+            }
+            let old = fates.get_mut(index).map(|fate| std::mem::replace(fate, Fate::Merged));
+            if let (Some(Fate::In(from)), Some(Fate::In(into))) = (old, fates.get_mut(target)) {
+                into.tier = into.tier.min(from.tier);
+                add_reasons(&mut into.reasons, from.reasons);
+                // The files of both, in byte order as before.
+                let files: BTreeSet<Word> = into.files.drain(..).chain(from.files).collect();
+                into.files = files.into_iter().collect();
+            }
+            merged.push((index, target));
+        }
+        merged
+    }
+
+    /// Merges each command into the check that it equals, or decides about it alone.
+    pub fn choose_commands(
+        &self,
+        commands: &[Asked<'a>],
+        fates: &mut [Fate],
+        role: &str,
+        restriction: Option<&Role>,
+        existing: &Existing,
+    ) -> Vec<(Origin, Result<Member<'a>, Omitted>)> {
+        let (root, no_env) = (RepoPath::root(), Env::new());
+        let mut in_plan: BTreeMap<Identity, usize> = BTreeMap::new();
+        let mut allowed: BTreeSet<Identity> = BTreeSet::new();
+        if !commands.is_empty() {
+            for (index, check) in self.contract.checks.iter().enumerate() {
+                let Some(identity) = identity_of_check(check) else { continue };
+                if restriction.is_some_and(|r| check.tags.iter().any(|t| r.only.contains(t))) {
+                    allowed.insert(identity.clone());
+                }
+                if matches!(fates.get(index), Some(Fate::In(_))) {
+                    in_plan.entry(identity).or_insert(index);
+                }
+            }
+        }
+        let limit = self.contract.roles.get(role).and_then(|r| r.max_checks);
+        let limit = limit.into_iter().chain(self.contract.limits.max_checks).min();
+        let mut taken = 0;
+        let mut seen: BTreeSet<Identity> = BTreeSet::new();
+        let mut chosen = Vec::new();
+        for Asked { command, id, origin } in commands {
+            let identity = identity_of_command(command, &root, &no_env);
+            let condition = if *origin == Origin::Explicit { "explicit" } else { "inferred" };
+            let reason = Reason { condition: condition.to_owned(), ..Reason::default() };
+            if let Some(Fate::In(check)) = in_plan.get(&identity).and_then(|i| fates.get_mut(*i)) {
+                add_reasons(&mut check.reasons, vec![reason]);
+                continue;
+            }
+            if !seen.insert(identity.clone()) {
+                continue;
+            }
+            let files = if command.has_changed() { existing.all(&root) } else { Vec::new() };
+            let outcome = if let Some(restriction) = restriction.filter(|_| !allowed.contains(&identity)) {
+                Err(outside_role(id, role, restriction))
+            } else if let Some(omitted) = self.outside_selection(id, &[]) {
+                Err(omitted)
+            } else if command.has_changed() && files.is_empty() {
+                Err(no_file_left(id))
+            } else if let Some(limit) = limit.filter(|l| taken >= *l) {
+                Err(Omitted { narrows: true, ..omitted(id, format!("cut by max-checks {limit}"), "max-checks") })
+            } else {
+                taken += 1;
+                let mut steps = step::of_command(command, id, *origin, &files);
+                steps.iter_mut().for_each(|s| s.reasons.push(reason.clone()));
+                Ok(Member { check: None, steps })
+            };
+            chosen.push((*origin, outcome));
+        }
+        chosen
+    }
+}
+
+fn add_reasons(to: &mut Vec<Reason>, more: Vec<Reason>) {
+    for reason in more {
+        if !to.contains(&reason) {
+            to.push(reason);
+        }
+    }
+}
