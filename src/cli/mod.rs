@@ -10,7 +10,7 @@ pub mod terminal;
 
 use crate::run::verdict::Exit;
 use args::{Command, CommandLine};
-use clap::{ColorChoice, CommandFactory as _, FromArgMatches as _};
+use clap::ColorChoice;
 use error::Failure;
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -19,9 +19,7 @@ use terminal::Terminal;
 /// Runs vplan for a command line and returns its exit code.
 #[must_use]
 pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
-    let arguments: Vec<_> = arguments.collect();
-    let matches = CommandLine::command().color(help_color(&arguments)).try_get_matches_from(&arguments);
-    let line = match matches.and_then(|m| CommandLine::from_arg_matches(&m)) {
+    let line = match CommandLine::read(arguments.collect(), help_color) {
         Ok(line) => line,
         Err(error) => {
             // A closed pipe is no reason to fail: `vplan --help | head -1`.

@@ -122,6 +122,8 @@ pub fn verify(plan: Plan, run: Run<'_>, see: &mut dyn FnMut(Seen<'_>)) -> Result
             let (mut state, actions) =
                 RunState::new(Arc::clone(&plan), std::mem::take(&mut kept), driver.clock().now());
             let mut table = Table { plan: &plan, state: &mut state, book: &mut book, rounds: &mut rounds, see };
+            // What the plan itself settles is over before anything has happened.
+            table.tell_what_is_over();
             driver.drive(&plan, &context, actions, &mut |message| table.tell(message))?;
             book.resolve(driver.clock().now(), &mut rounds);
             records = state.records();
@@ -275,14 +277,13 @@ impl Table<'_, '_> {
             Event::Finished { step, attempt, evidence, .. } => Some((*step, *attempt, evidence.duration_ms)),
             _ => None,
         };
-        let before = self.over();
         let mut actions = self.state.handle(event);
         if let Some((step, attempt, duration_ms)) = ended {
             if !self.finished(at, step, attempt, duration_ms, finished) {
                 actions.extend(self.storage_failed(at));
             }
         }
-        self.tell_what_is_over(&before);
+        self.tell_what_is_over();
         actions
     }
 
@@ -321,19 +322,14 @@ impl Table<'_, '_> {
         self.state.handle(Event::RecordFailed { at, message })
     }
 
-    /// Which steps are over.
-    fn over(&self) -> BTreeSet<usize> {
-        (0..self.plan.steps.len()).filter(|i| self.state.so_far(*i).is_some()).collect()
-    }
-
-    fn tell_what_is_over(&mut self, before: &BTreeSet<usize>) {
-        for step in self.over().difference(before) {
-            let Some((planned, outcome)) = self.plan.steps.get(*step).zip(self.state.so_far(*step)) else { continue };
-            match self.state.last_try(*step) {
-                Some(record) if record.status == outcome.status => (self.see)(Seen::Ended { step: *step, record }),
+    fn tell_what_is_over(&mut self) {
+        for step in self.state.take_over() {
+            let Some((planned, outcome)) = self.plan.steps.get(step).zip(self.state.so_far(step)) else { continue };
+            match self.state.last_try(step) {
+                Some(record) if record.status == outcome.status => (self.see)(Seen::Ended { step, record }),
                 _ => {
                     let record = StepRecord::without_evidence(planned, outcome);
-                    (self.see)(Seen::Ended { step: *step, record: &record });
+                    (self.see)(Seen::Ended { step, record: &record });
                 }
             }
         }
