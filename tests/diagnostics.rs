@@ -100,6 +100,13 @@ const EXAMPLES: &[Example] = &[
         labels: &[("\r", "a line ends with LF or CR LF")],
     },
     Example {
+        text: "contract \"a\0b\"\ncheck a: true\n",
+        code: "lang::nul",
+        message: "a character NUL",
+        help: Some("save the file as UTF-8; in UTF-16 every other byte is NUL"),
+        labels: &[("\0", "no argument and no path can hold it")],
+    },
+    Example {
         text: "contract \"a\u{202e}b\"\ncheck a: true\n",
         code: "lang::bidi_control",
         message: "an invisible character, \\u{202e}, changes the direction of the text",
@@ -737,6 +744,7 @@ const HEADERS: &[(&str, &[(&str, &str)])] = &[
 /// Malformed and doubtful contracts, each with everything that is found: the code, and what is underlined.
 const MALFORMED: &[(&str, &[(&str, &str)])] = &[
     ("check a: true\rcheck b: true\n", &[("lang::lone_carriage_return", "\r")]),
+    ("paths p = \"src/\0\"\ncheck a: true\n", &[("lang::nul", "\0")]),
     ("contract \"a\u{202e}b\"\ncheck a: true\n", &[("lang::bidi_control", "\u{202e}")]),
     ("# a\u{202e}b\ncheck a: true\n", &[("lang::bidi_control_in_comment", "\u{202e}")]),
     ("check a: true \\  \ncheck b: true\n", &[("lang::bad_continuation", "\\  ")]),

@@ -154,7 +154,7 @@ fn inert(text: &str) -> String {
 
 fn handler(color: bool, width: usize) -> GraphicalReportHandler {
     let theme = if color { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
-    GraphicalReportHandler::new_themed(theme).with_width(width).with_links(false).with_context_lines(1)
+    GraphicalReportHandler::new_themed(theme).with_width(width).with_links(false).with_context_lines(0)
 }
 
 /// Messages about texts, in the order given.
