@@ -147,7 +147,7 @@ impl Session {
     /// Git, if this is a repository of it.
     #[must_use]
     pub fn git(&self) -> Option<&Git> {
-        self.site.git.as_ref().ok()
+        self.site.git.as_ref().ok().filter(|git| git.available().is_ok())
     }
 }
 

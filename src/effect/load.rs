@@ -142,8 +142,7 @@ pub fn locate(start: &Path, contract: Option<&Path>, lookup: Lookup<'_>) -> Resu
         return Err(message(std::io::ErrorKind::NotADirectory.into()));
     }
     if let Found::WorkTree(layout) = repository::discover(&start) {
-        let git = Git::open(&start, lookup);
-        return Ok(Site { root: layout.root, git });
+        return Ok(Site { root: layout.root.clone(), git: Ok(Git::at(layout, lookup)) });
     }
     let wanted = contract.unwrap_or(Path::new(DEFAULT_CONTRACT));
     let holds = |dir: &&Path| wanted.is_relative() && dir.join(wanted).is_file();
@@ -263,7 +262,9 @@ fn read_work_tree(site: &Site, path: &RepoPath, wanted: &Wanted<'_>) -> Result<O
 
 /// Which kind of missing it is: nobody ever wrote one, or this very change deleted it.
 fn missing(site: &Site, path: &RepoPath, wanted: &Wanted<'_>) -> LoadError {
-    let Ok(git) = &site.git else { return LoadError::Missing(path.clone()) };
+    let Some(git) = site.git.as_ref().ok().filter(|git| git.available().is_ok()) else {
+        return LoadError::Missing(path.clone());
+    };
     let base = match wanted.base {
         Some(base) => Ok(Some(*base)),
         None => git.head(),

@@ -168,7 +168,9 @@ pub fn gather(
 }
 
 fn repository<'a>(git: Result<&'a Git, &GitError>) -> Result<&'a Git, ChangeError> {
-    git.map_err(|e| ChangeError::Git(e.clone()))
+    let git = git.map_err(|e| ChangeError::Git(e.clone()))?;
+    git.available()?;
+    Ok(git)
 }
 
 fn work_tree(git: &Git) -> Result<Gathered, ChangeError> {

@@ -26,6 +26,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 /// How long git may take, in seconds.
@@ -46,8 +47,19 @@ pub fn environment(name: &str) -> Option<OsString> {
 #[derive(Clone, Debug)]
 pub struct Git {
     layout: Layout,
-    program: PathBuf,
+    /// The caller's.
+    path: OsString,
+    /// Looked for when it is first needed: it takes a question to the system for each folder of PATH and each above it, and
+    /// who names the changed files needs no git.
+    program: OnceLock<Option<Program>>,
     env: Vec<(&'static str, OsString)>,
+}
+
+/// Git's executable, and the PATH that it gets.
+#[derive(Clone, Debug)]
+struct Program {
+    file: PathBuf,
+    path: OsString,
 }
 
 /// One record of git's raw format.
@@ -62,27 +74,21 @@ pub struct RawChange {
 }
 
 impl Git {
-    /// Finds the repository around a directory, and git.
+    /// Finds the repository around a directory. Whether there is a git to ask about it is said by [`Git::available`].
     ///
     /// # Errors
-    /// No repository, a bare one, no git.
+    /// No repository, a bare one.
     pub fn open(start: &Path, lookup: Lookup<'_>) -> Result<Self, GitError> {
         let start = start.canonicalize().map_err(|_| GitError::NotARepository(start.to_owned()))?;
         match repository::discover(&start) {
-            Found::WorkTree(layout) => Self::at(layout, lookup),
+            Found::WorkTree(layout) => Ok(Self::at(layout, lookup)),
             Found::Bare(dir) => Err(GitError::Bare(dir)),
             Found::Nothing => Err(GitError::NotARepository(start)),
         }
     }
 
-    fn at(layout: Layout, lookup: Lookup<'_>) -> Result<Self, GitError> {
-        let path = safe_path(&lookup("PATH").unwrap_or_default(), &layout.root);
-        let program = std::env::split_paths(&path)
-            .map(|dir| dir.join("git"))
-            .find(|file| files::is_program(file))
-            .ok_or(GitError::Missing)?;
+    pub(super) fn at(layout: Layout, lookup: Lookup<'_>) -> Self {
         let mut env = vec![
-            ("PATH", path),
             ("LC_ALL", "C".into()),
             ("GIT_OPTIONAL_LOCKS", "0".into()),
             ("GIT_TERMINAL_PROMPT", "0".into()),
@@ -93,12 +99,29 @@ impl Git {
         for name in ["HOME", "XDG_CONFIG_HOME"] {
             env.extend(lookup(name).map(|value| (name, value)));
         }
-        Ok(Self { layout, program, env })
+        Self { layout, path: lookup("PATH").unwrap_or_default(), program: OnceLock::new(), env }
+    }
+
+    /// Whether there is a git.
+    ///
+    /// # Errors
+    /// There is none on the PATH.
+    pub fn available(&self) -> Result<(), GitError> {
+        self.program().map(|_| ())
+    }
+
+    fn program(&self) -> Result<&Program, GitError> {
+        let find = || {
+            let path = safe_path(&self.path, &self.layout.root);
+            let file = std::env::split_paths(&path).map(|dir| dir.join("git")).find(|file| files::is_program(file))?;
+            Some(Program { file, path })
+        };
+        self.program.get_or_init(find).as_ref().ok_or(GitError::Missing)
     }
 
     /// The same git for the repository of a submodule.
     fn nested(&self, layout: Layout) -> Self {
-        Self { layout, program: self.program.clone(), env: self.env.clone() }
+        Self { layout, ..self.clone() }
     }
 
     /// The work tree's root, absolute, without symlinks.
@@ -115,12 +138,18 @@ impl Git {
 
     fn call<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<call::Output, GitError> {
         let name = || args.first().map(|a| visible(a.as_ref().as_bytes())).unwrap_or_default();
-        let mut command = Command::new(&self.program);
+        let program = self.program()?;
+        let mut command = Command::new(&program.file);
         command.arg("-C").arg(&self.layout.root).args(HARDENING);
         // `core.worktree` of the repository could point anywhere else.
         let mut work_tree = OsString::from("--work-tree=");
         work_tree.push(&self.layout.root);
-        command.arg(work_tree).args(args).env_clear().envs(self.env.iter().map(|(k, v)| (k, v)));
+        command
+            .arg(work_tree)
+            .args(args)
+            .env_clear()
+            .envs(self.env.iter().map(|(k, v)| (k, v)))
+            .env("PATH", &program.path);
         let cap = usize::try_from(CAP_MIB << 20).unwrap_or(usize::MAX);
         let shown = |a: &S| quote(&Word::new(a.as_ref().as_bytes().to_vec()));
         tracing::debug!(arguments = %args.iter().map(shown).collect::<Vec<_>>().join(" "), "git");

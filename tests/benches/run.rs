@@ -1,0 +1,82 @@
+//! What does a whole `vplan run` cost beyond the commands that it runs? `true` many times, planned, supervised, captured,
+//! limited, journalled with each end on the disk, and reported; beside a program that starts the same commands with two
+//! pipes, reads them and waits. (`steps` measures the driver alone.)
+//!
+//! `cargo bench --bench run`. The second figure is what a step costs more than in the same program with a line written and
+//! synced at each end: how fast the disk is belongs to neither.
+
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::disallowed_methods, reason = "a benchmark may stop")]
+
+mod paired;
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match *arguments {
+        ["--floor", steps, jobs, journal] => floor(steps.parse().unwrap(), jobs.parse().unwrap(), Path::new(journal)),
+        _ => measure(),
+    }
+}
+
+fn measure() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = dir.path().join("journal");
+    let own = std::env::current_exe().unwrap();
+    for (steps, rounds) in [(100, 21), (1_000, 7)] {
+        let root = dir.path().join(steps.to_string());
+        std::fs::create_dir_all(root.join("contracts")).unwrap();
+        let mut contract = String::from("vplan 1\ncontract \"steps\"\n\n");
+        (0..steps).for_each(|i| drop(writeln!(contract, "check s{i}: true {i}")));
+        std::fs::write(root.join("contracts/verify.vplan"), contract).unwrap();
+        for jobs in ["1", "2"] {
+            let ours = || {
+                let mut command = Command::new(env!("CARGO_BIN_EXE_vplan"));
+                command.args(["run", "--changed-none", "--quiet", "--progress", "none", "--jobs", jobs]);
+                command.arg("--records").arg(dir.path().join("records")).current_dir(&root);
+                command
+            };
+            let floor = |journal: &Path| {
+                let mut command = Command::new(&own);
+                command.args(["--floor", &steps.to_string(), jobs]).arg(journal);
+                command
+            };
+            let bare = paired::compare(rounds, ours, || floor(Path::new("")));
+            paired::report(&format!("{steps} steps, {jobs} at a time"), &bare, "spawn and wait", 1.6);
+            let synced = paired::compare(rounds, ours, || floor(&journal));
+            let more = (synced.ours.as_secs_f64() - synced.floor.as_secs_f64()) * 1e6 / f64::from(steps);
+            let met = if more <= 100.0 { "met" } else { "MISSED" };
+            println!("{:34} {more:>8.0}us a step over the same with a journal, synced; target 100us: {met}", "");
+        }
+    }
+}
+
+/// The floor: so many commands, so many at a time.
+fn floor(steps: usize, jobs: usize, journal: &Path) {
+    let file = (journal != Path::new("")).then(|| Mutex::new(std::fs::File::create(journal).unwrap()));
+    let next = AtomicUsize::new(0);
+    let work = || {
+        loop {
+            let step = next.fetch_add(1, Ordering::Relaxed);
+            if step >= steps {
+                return;
+            }
+            // Two pipes, read side by side to their ends, and the exit status.
+            let output =
+                Command::new("true").arg(step.to_string()).stdin(std::process::Stdio::null()).output().unwrap();
+            assert!(output.status.success());
+            if let Some(file) = &file {
+                let mut file = file.lock().unwrap();
+                writeln!(file, "{{\"step\":{step},\"status\":\"passed\"}}").unwrap();
+                file.sync_data().unwrap();
+            }
+        }
+    };
+    std::thread::scope(|scope| (0..jobs).for_each(|_| drop(scope.spawn(work))));
+}
