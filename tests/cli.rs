@@ -376,7 +376,7 @@ fn a_message_shows_the_whole_line() {
     let long = format!("\u{feff}vplan 1\ncheck a: echo {} && true {}\n", "x ".repeat(2_000), "y ".repeat(2_000));
     project.write("contracts/verify.vplan", long.as_bytes());
     let ran = project.run(&["check"]);
-    ran.exits(3).warns("x x && true y");
+    ran.exits(3).warns("x x  && true y");
     assert!(ran.err().lines().all(|line| line.chars().count() < 120), "{}", ran.err());
 }
 

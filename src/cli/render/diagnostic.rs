@@ -32,7 +32,8 @@ struct Report<'a> {
 
 impl Shown {
     fn new(source: &Source, width: usize) -> Self {
-        let text = inert_source(source);
+        // With an end behind the last line, an empty file has a line too.
+        let text = inert_source(source) + "\n";
         let mut lines = vec![0];
         lines.extend(text.bytes().enumerate().filter(|(_, b)| *b == b'\n').map(|(i, _)| i + 1));
         // Line number, frame and borders take some columns.
@@ -73,6 +74,10 @@ impl SourceCode for Shown {
             let spare = self.room.saturating_sub(span.len()) / 2;
             from = self.floor(start.saturating_sub(spare)).max(line_start);
             to = self.floor(end.saturating_add(spare).max(from + self.room)).min(line_end);
+        }
+        if to == line_end {
+            // With its end, for what points at that, and for a line of nothing.
+            to = (to + 1).min(self.text.len());
         }
         let data = self.text.get(from..to).ok_or(MietteError::OutOfBounds)?;
         Ok(Box::new(MietteSpanContents::new_named(
