@@ -1,14 +1,14 @@
-//! vplan: a verify-contract engine.
+#![doc = include_str!("architecture.md")]
 
-#[cfg(any(test, feature = "arbitrary"))]
-pub mod arbitrary;
 pub mod base;
-pub mod check;
-pub mod cli;
-pub mod contract;
-pub mod effect;
-pub mod front;
 pub mod lang;
+pub mod check;
+pub mod contract;
+pub mod front;
 pub mod plan;
 pub mod recover;
 pub mod run;
+pub mod effect;
+pub mod cli;
+#[cfg(any(test, feature = "arbitrary"))]
+pub mod arbitrary;

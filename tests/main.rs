@@ -13,3 +13,4 @@ mod runner;
 mod support;
 mod tidy;
 mod vectors;
+mod withstand;

@@ -321,7 +321,8 @@ fn check_plan(input: &Value, expected: &Value) -> Result<(), String> {
         same("tiers", &got["tiers"].as_array().unwrap().iter().map(|t| t["tier"].clone()).collect(), want)?;
     }
     for (tier, want) in expected["reasons"].as_object().into_iter().flatten() {
-        let found = got["tiers"].as_array().unwrap().iter().find(|t| t["tier"].to_string() == *tier);
+        let tier: u64 = tier.parse().unwrap();
+        let found = got["tiers"].as_array().unwrap().iter().find(|t| t["tier"].as_u64() == Some(tier));
         same("reasons", &found.map_or(Value::Null, |t| t["reasons"].clone()), want)?;
     }
     Ok(())

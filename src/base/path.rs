@@ -52,6 +52,12 @@ impl RepoPath {
     /// # Errors
     /// Empty, absolute and escaping paths, and NUL bytes.
     pub fn join(&self, bytes: &[u8]) -> Result<Self, PathError> {
+        // Most paths, and all that git lists, have nothing that would have to go.
+        if self.is_root()
+            && let Some(exact) = Self::from_exact(bytes)
+        {
+            return Ok(exact);
+        }
         match bytes {
             [] => return Err(PathError::Empty),
             [b'/', ..] => return Err(PathError::Absolute),

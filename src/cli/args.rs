@@ -1,6 +1,6 @@
 //! Which words does the command line understand?
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -24,6 +24,42 @@ pub struct CommandLine {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
+}
+
+impl CommandLine {
+    /// Reads a command line. `color` says how clap's own words are to look, should it come to that.
+    ///
+    /// # Errors
+    /// What clap has to say: also help and version, which are none.
+    pub fn read(words: Vec<OsString>, color: fn(&[OsString]) -> clap::ColorChoice) -> Result<Self, clap::Error> {
+        if let Some(line) = Self::read_directly(&words) {
+            return Ok(line);
+        }
+        let matches = Self::command().color(color(&words)).try_get_matches_from(&words)?;
+        Self::from_arg_matches(&matches)
+    }
+
+    /// Reads a command line that begins with a subcommand and has nothing wrong with it. Only that subcommand is built, a
+    /// tenth of all words that there are; whatever is not plain is read, and answered, by all of them.
+    fn read_directly(words: &[OsString]) -> Option<Self> {
+        let name = words.get(1)?.to_str()?;
+        let augment: fn(clap::Command) -> clap::Command = match name {
+            "argv" => Argv::augment_args,
+            "check" => Check::augment_args,
+            "classify" => Classify::augment_args,
+            "explain" => Explain::augment_args,
+            "plan" => PlanArgs::augment_args,
+            "recover" => Recover::augment_args,
+            "run" => Run::augment_args,
+            _ => return None,
+        };
+        let subcommand = augment(clap::Command::new(name.to_owned()));
+        let mut all = Global::augment_args(clap::Command::new("vplan")).subcommand(subcommand);
+        let read = all.try_get_matches_from_mut(words).ok()?;
+        // The process lives shortly; to give back hundreds of small pieces of memory would only take time.
+        std::mem::forget(all);
+        Self::from_arg_matches(&read).ok()
+    }
 }
 
 /// Flags that every command takes.
@@ -448,4 +484,47 @@ fn size(text: &str) -> Result<u64, String> {
 
 fn duration(text: &str) -> Result<u64, String> {
     crate::base::unit::parse_duration(text).map_err(|_| "expected a duration such as `10m`".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_short_way_reads_what_the_long_way_reads() {
+        for (line, direct) in [
+            ("explain --changed a b", true),
+            ("explain lint --changed a -q", true),
+            ("plan --format json --changed-from list -z --max-file 2MiB", true),
+            ("plan -C dir --contract c --color never -vv --risk high --min-tier 2 --last", true),
+            ("run --all --jobs 2 --keep-going --skip a --reason b --skip c --reason d --only tag:x", true),
+            ("run --grant-env A --grant-env B --max-output 1GiB --events - --attempt 2", true),
+            ("argv -x", true),
+            ("check --deny warnings", true),
+            ("classify --command x --exit -1", true),
+            ("recover --command a --command b --failed 2 --exit 1", true),
+            // Everything else takes the long way.
+            ("", false),
+            ("-q explain", false),
+            ("init --stdout", false),
+            ("completions bash", false),
+            ("help", false),
+            ("explain --help", false),
+            ("--version", false),
+            ("explain --no-such-flag", false),
+            ("explain --all --staged", false),
+            ("plan --skip a", false),
+            ("run --jobs 0", false),
+            ("explian", false),
+        ] {
+            let words: Vec<OsString> =
+                std::iter::once("vplan").chain(line.split_whitespace()).map(Into::into).collect();
+            let short = CommandLine::read_directly(&words);
+            assert_eq!(short.is_some(), direct, "{line}");
+            let long = CommandLine::try_parse_from(&words);
+            if let Some(short) = short {
+                assert_eq!(format!("{short:?}"), format!("{:?}", long.unwrap()), "{line}");
+            }
+        }
+    }
 }

@@ -16,7 +16,7 @@ pub struct Failure {
     /// The way out.
     pub help: Option<String>,
     /// Messages about the contract, which stand in front.
-    pub diagnostics: Option<(Sources, Vec<Diagnostic>)>,
+    pub diagnostics: Option<Box<(Sources, Vec<Diagnostic>)>>,
 }
 
 impl Failure {

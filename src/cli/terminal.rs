@@ -19,6 +19,8 @@ pub struct Terminal {
     pub live: bool,
     /// Columns to fill: the terminal's, or 100.
     pub width: usize,
+    /// Columns that a line must not pass; none where there is no terminal.
+    pub columns: Option<usize>,
     /// Say only what went wrong.
     pub quiet: bool,
     /// A write to standard output failed for another reason than a reader that went away.
@@ -40,6 +42,7 @@ impl Terminal {
             color_stderr: wants(seen.stderr_is_terminal),
             live: seen.stderr_is_terminal && !seen.dumb && !seen.ci,
             width: seen.width.unwrap_or(100).clamp(40, 120),
+            columns: seen.width,
             quiet: global.quiet,
             broken: Cell::new(false),
         }
@@ -48,8 +51,13 @@ impl Terminal {
     /// Writes to standard output. A reader that went away ends the output silently; any other fault (a full disk) makes
     /// vplan fail in the end.
     pub fn print(&self, text: &str) {
-        let mut stdout = std::io::stdout().lock();
-        let result = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+        self.print_with(|out| out.write_all(text.as_bytes()));
+    }
+
+    /// Writes to standard output what `write` writes, piece by piece: a document of many megabytes need not be in memory.
+    pub fn print_with(&self, write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) {
+        let mut out = std::io::BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
+        let result = write(&mut out).and_then(|()| out.flush());
         if result.is_err_and(|e| e.kind() != std::io::ErrorKind::BrokenPipe) {
             self.broken.set(true);
         }

@@ -132,7 +132,8 @@ impl Lowering<'_> {
     fn rule(&mut self, rule: &Object<'_>) {
         self.check_keys(rule, "a rule", &["whenChangedAny", "whenChangedAll", "commands"], &[]);
         let mut conditions = Vec::new();
-        let kinds: [(&str, fn(Vec<Sel>) -> Condition); 2] =
+        type Make = fn(Vec<Sel>) -> Condition;
+        let kinds: [(&str, Make); 2] =
             [("whenChangedAny", Condition::ChangedAny), ("whenChangedAll", Condition::ChangedAll)];
         for (key, make) in kinds {
             let (Some(list), Some(property)) = (self.array(rule, key), rule.get(key)) else { continue };

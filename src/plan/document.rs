@@ -14,10 +14,26 @@ pub fn to_json(plan: &Plan) -> String {
     serde_json::to_string(plan).unwrap_or_default()
 }
 
+/// Writes what [`to_json`] gives, without holding it in memory.
+///
+/// # Errors
+/// What the writer reports.
+pub fn write_json(plan: &Plan, writer: impl std::io::Write) -> std::io::Result<()> {
+    serde_json::to_writer(writer, plan).map_err(std::io::Error::from)
+}
+
 /// The same, indented for people.
 #[must_use]
 pub fn to_json_pretty(plan: &Plan) -> String {
     serde_json::to_string_pretty(plan).unwrap_or_default()
+}
+
+/// Writes what [`canonical`] gives, without holding it in memory.
+///
+/// # Errors
+/// What the writer reports.
+pub fn write_canonical(plan: &Plan, writer: impl std::io::Write) -> std::io::Result<()> {
+    write_to(plan, writer)
 }
 
 /// The form that the digest is taken of: RFC 8785, without annotations, without a final newline.

@@ -19,13 +19,12 @@ const IMPLICIT: &[&str] = &[
 pub(super) fn repair(mut plan: Plan, facts: &Facts) -> Plan {
     let mut consulted = BTreeSet::new();
     loop {
-        let failures: Vec<Failure> =
-            (0..plan.steps.len()).filter_map(|i| certain(&plan, i, facts, &mut consulted)).collect();
-        for index in 0..plan.steps.len() {
-            let failed = plan.steps.get(index).filter(|s| failures.iter().any(|f| f.step == s.id));
-            // Whether it may go depends on the base revision.
-            consulted.extend(failed.map(super::failure::questions).unwrap_or_default());
-        }
+        let failures = failures(&plan, facts, &mut consulted);
+        let failed: BTreeSet<&str> = failures.iter().map(|f| f.step.as_str()).collect();
+        // Whether it may go depends on the base revision.
+        let questions =
+            plan.steps.iter().filter(|s| failed.contains(s.id.as_str())).flat_map(super::failure::questions);
+        consulted.extend(questions);
         match recover(&plan, &failures, facts) {
             Recovery::Rewritten { plan: next, .. } => plan = *next,
             Recovery::Refused(_) | Recovery::NotApplicable => return recorded(plan, facts, &consulted),
@@ -33,22 +32,41 @@ pub(super) fn repair(mut plan: Plan, facts: &Facts) -> Plan {
     }
 }
 
+/// What is certain to fail, in plan order, before any repair.
+pub(super) fn foreseen(plan: &Plan, facts: &Facts) -> Vec<Failure> {
+    failures(plan, facts, &mut BTreeSet::new())
+}
+
+fn failures(plan: &Plan, facts: &Facts, consulted: &mut BTreeSet<Question>) -> Vec<Failure> {
+    (0..plan.steps.len()).filter_map(|i| certain(plan, i, facts, consulted)).collect()
+}
+
 /// The plan with the facts that its repair depended on.
 fn recorded(mut plan: Plan, facts: &Facts, consulted: &BTreeSet<Question>) -> Plan {
-    let mut all: BTreeMap<Question, Answer> = plan.facts.into_iter().map(|f| (f.question, f.answer)).collect();
-    for question in consulted {
-        if let Some(answer) = facts.get(question) {
-            all.insert(question.clone(), answer.clone());
-        }
+    let known: BTreeMap<&Question, &Answer> = plan.facts.iter().map(|f| (&f.question, &f.answer)).collect();
+    let answered = consulted.iter().filter_map(|question| Some((question, facts.get(question)?)));
+    let new: Vec<(Question, Answer)> = answered
+        .filter(|(question, answer)| known.get(question) != Some(answer))
+        .map(|(question, answer)| (question.clone(), answer.clone()))
+        .collect();
+    if new.is_empty() {
+        // Nothing that its digest covers is another.
+        return plan;
     }
+    let mut all: BTreeMap<Question, Answer> = plan.facts.into_iter().map(|f| (f.question, f.answer)).collect();
+    all.extend(new);
     plan.facts = all.into_iter().map(|(question, answer)| Fact { answer, question }).collect();
     if plan.digest.is_some() { digest::seal(plan) } else { plan }
 }
 
 /// The facts that [`repair`] may depend on: also those of the parts that conjunctions will be split into.
 pub(super) fn needed(plan: &Plan) -> BTreeSet<Question> {
-    let split = repair(plan.clone(), &Facts::default());
-    plan.steps.iter().chain(&split.steps).flat_map(needed_of).collect()
+    let mut needed: BTreeSet<Question> = plan.steps.iter().flat_map(needed_of).collect();
+    // Most plans have no conjunction, and then there is nothing to try on a copy.
+    if !failures(plan, &Facts::default(), &mut BTreeSet::new()).is_empty() {
+        needed.extend(repair(plan.clone(), &Facts::default()).steps.iter().flat_map(needed_of));
+    }
+    needed
 }
 
 fn needed_of(step: &Step) -> BTreeSet<Question> {

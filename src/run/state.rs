@@ -35,6 +35,8 @@ pub struct RunState {
     pub(super) tracks: Vec<Track>,
     /// Steps that run or are about to be tried again: each holds one of the places.
     busy: BTreeSet<usize>,
+    /// Steps that came to their end since [`RunState::take_over`] was last called.
+    over: Vec<usize>,
     /// All steps before this one are over.
     first_open: usize,
     /// The first blocking failure in plan order so far.
@@ -128,6 +130,7 @@ impl RunState {
         let mut state = Self {
             tracks,
             busy: BTreeSet::new(),
+            over: Vec::new(),
             first_open: 0,
             first_failure: None,
             cancel: None,
@@ -204,6 +207,14 @@ impl RunState {
     pub fn so_far(&self, step: usize) -> Option<Outcome> {
         let track = self.tracks.get(step)?;
         (track.phase == Phase::Over).then(|| super::settle::provisional(self, step))
+    }
+
+    /// The steps that came to their end since this was last asked, ascending. Evidence that was kept from before a rewrite is
+    /// none of them: it came to its end under the plan before.
+    pub fn take_over(&mut self) -> Vec<usize> {
+        let mut over = std::mem::take(&mut self.over);
+        over.sort_unstable();
+        over
     }
 
     /// What the last try of a step came to, as soon as it has ended, whether or not another follows.
@@ -424,6 +435,7 @@ impl RunState {
     fn end(&mut self, index: usize, actions: &mut Vec<Action>) {
         if let Some(track) = self.tracks.get_mut(index) {
             track.phase = Phase::Over;
+            self.over.push(index);
         }
         self.note_failure(index);
         if self.plan.policy.fail_fast
@@ -576,7 +588,9 @@ mod tests {
         assert_eq!(state.handle(ended(0, 5, 0)), [spawn(1, 60_000), Action::WakeAt { at: 60_006 }]);
         assert_eq!(state.so_far(0).map(|o| o.status), Some(Status::Passed));
         assert_eq!(state.so_far(1), None);
+        assert_eq!((state.take_over(), state.take_over()), (vec![0], vec![]), "each is told once");
         assert_eq!(state.handle(ended(1, 6, 0)), [Action::Done]);
+        assert_eq!(state.take_over(), [1]);
         assert_eq!(state.handle(Event::Time { at: 7 }), [], "nothing after the end");
         assert_eq!(state.ending(), Ending { duration_ms: 6, ..Ending::default() });
     }
@@ -627,6 +641,7 @@ mod tests {
         let (mut state, actions) = RunState::new(Arc::new(plan), kept, 40);
         assert_eq!(actions, [spawn(1, 60_000), Action::WakeAt { at: 60_041 }]);
         assert_eq!(state.handle(ended(1, 50, 0)), [Action::Done]);
+        assert_eq!(state.take_over(), [1]);
         assert_eq!(state.records().first(), Some(&passed));
     }
 

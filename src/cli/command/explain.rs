@@ -6,7 +6,7 @@ use crate::cli::error::Failure;
 use crate::cli::render::style::Colors;
 use crate::cli::session::Session;
 use crate::cli::terminal::Terminal;
-use crate::plan::document::to_json;
+use crate::plan::document::write_json;
 use crate::plan::explain::story::{story, story_text};
 use crate::plan::explain::{Options, graph, shell, text};
 use crate::run::verdict::Exit;
@@ -21,7 +21,7 @@ pub fn run(global: &Global, args: &Explain, terminal: &Terminal) -> Result<u8, F
         Some(_) => &[Format::Text],
     };
     let format = format(global, known)?;
-    let session = Session::open(global, &args.request)?;
+    let session = Session::open(global, &args.request, terminal)?;
     let (plan, facts) = session.plan(&args.request)?;
     let style = Colors(terminal.color);
     let options = Options { style: &style, width: terminal.width, ..Options::default() };
@@ -30,12 +30,17 @@ pub fn run(global: &Global, args: &Explain, terminal: &Terminal) -> Result<u8, F
             let story = story(session.contract(), &session.request, &facts, &plan, name)?;
             story_text(&story, &options)
         }
-        (None, Format::Json) => to_json(&plan) + "\n",
+        (None, Format::Json) => {
+            terminal.print_with(|out| write_json(&plan, &mut *out).and_then(|()| out.write_all(b"\n")));
+            String::new()
+        }
         (None, Format::Dot) => graph::dot(&plan),
         (None, Format::Mermaid) => graph::mermaid(&plan),
         (None, Format::Shell) => shell::shell(&plan),
         (None, _) => text::explain_text(&plan, &options),
     };
     terminal.print(&out);
+    // The process ends here; to give back its memory piece by piece would only take time.
+    std::mem::forget((session, plan, facts));
     Ok(Exit::Success.code())
 }

@@ -6,7 +6,7 @@ use crate::cli::error::Failure;
 use crate::cli::render::style::Colors;
 use crate::cli::session::Session;
 use crate::cli::terminal::Terminal;
-use crate::plan::document::{canonical, to_json};
+use crate::plan::document::{write_canonical, write_json};
 use crate::plan::explain::{Options, text::explain_text};
 use crate::plan::kdl::to_kdl;
 use crate::run::verdict::Exit;
@@ -17,11 +17,12 @@ use crate::run::verdict::Exit;
 /// A contract or a request that does not fit.
 pub fn run(global: &Global, args: &PlanArgs, terminal: &Terminal) -> Result<u8, Failure> {
     let format = format(global, &[Format::Text, Format::Json, Format::Canonical, Format::Kdl])?;
-    let (plan, _) = Session::open(global, &args.request)?.plan(&args.request)?;
+    let session = Session::open(global, &args.request, terminal)?;
+    let (plan, facts) = session.plan(&args.request)?;
     match format {
-        Format::Json => terminal.print(&(to_json(&plan) + "\n")),
+        Format::Json => terminal.print_with(|out| write_json(&plan, &mut *out).and_then(|()| out.write_all(b"\n"))),
         // Without a final line end: these are the bytes that the digest covers.
-        Format::Canonical => terminal.print(&canonical(&plan)),
+        Format::Canonical => terminal.print_with(|out| write_canonical(&plan, out)),
         Format::Kdl => terminal.print(&to_kdl(&plan)),
         _ => {
             let style = Colors(terminal.color);
@@ -29,5 +30,7 @@ pub fn run(global: &Global, args: &PlanArgs, terminal: &Terminal) -> Result<u8, 
                 .print(&explain_text(&plan, &Options { style: &style, width: terminal.width, ..Options::default() }));
         }
     }
+    // The process ends here; to give back its memory piece by piece would only take time.
+    std::mem::forget((session, plan, facts));
     Ok(Exit::Success.code())
 }

@@ -43,7 +43,7 @@ pub fn run(global: &Global, args: &Run, terminal: &Terminal) -> Result<u8, Failu
         let message = "standard output holds one JSON document or the events, not both";
         return Err(Failure::usage("vplan::usage::events", message).help("write the events to a file"));
     }
-    let session = Session::open(global, &args.request)?;
+    let session = Session::open(global, &args.request, terminal)?;
     let (plan, _) = session.plan(&args.request)?;
     let containment = containment(args)?;
     let violations = plan.notes.iter().filter(|n| n.kind == OUTSIDE).map(|n| n.message.clone()).collect();
@@ -77,10 +77,9 @@ pub fn run(global: &Global, args: &Run, terminal: &Terminal) -> Result<u8, Failu
         },
     };
     let verified = verify(plan, run, &mut |seen| match seen {
-        Seen::Started { step, id, attempt } => progress.started(step, id, attempt),
         Seen::Ended { step, record } => progress.ended(step, record, terminal),
-        Seen::Running(running) => running.iter().for_each(|r| progress.tail(r.step, &r.live.tail())),
-        Seen::Rewritten { rule, steps } => progress.rewritten(rule, steps, terminal),
+        Seen::Running { at, running } => progress.running(at, running),
+        Seen::Rewritten { rule, plan, kept } => progress.rewritten(rule, plan, kept, terminal),
     });
     let seen = if same_stream() { progress.seen() } else { BTreeSet::new() };
     progress.close();
@@ -97,7 +96,7 @@ fn show(
     seen: &BTreeSet<String>,
     terminal: &Terminal,
 ) {
-    for withheld in &verified.withheld {
+    for withheld in &verified.report.environment.withheld {
         let sign = paint(terminal.color_stderr, Tone::Warn, "!");
         terminal.note(&format!("  {sign} `{}` was withheld: {}\n", visible(withheld.name.as_bytes()), withheld.reason));
     }
@@ -106,9 +105,9 @@ fn show(
         return;
     }
     let shown = Path::new(place).strip_prefix(&session.site.root).map_or(place.to_owned(), |p| p.display().to_string());
-    let look = render::report::Look { color: terminal.color, seen, quiet: terminal.quiet };
+    let look = render::report::Look { color: terminal.color, columns: terminal.columns, seen, quiet: terminal.quiet };
     let mut text = render::report::report(&verified.report, &verified.plan, Some(&shown), look);
-    for refusal in &verified.refusals {
+    for refusal in &verified.report.refusals {
         let what = format!("{} was not applied: {}", refusal.recovery_rule, refusal.reason);
         text.push_str(&format!("  {} {}\n", paint(terminal.color, Tone::Faint, "↻"), visible(what.as_bytes())));
     }

@@ -65,14 +65,16 @@ pub fn parse(bytes: &[u8], format: ListFormat, nul: bool) -> Result<Vec<ChangedF
 /// # Errors
 /// It is no path of the repository; one line for people.
 pub fn read_path(bytes: &[u8]) -> Result<RepoPath, String> {
-    let shown = visible(bytes);
+    let shown = || visible(bytes);
     match RepoPath::parse(bytes) {
-        Ok(path) if path.is_root() => Err(format!("`{shown}` is the root of the repository, not a file of it")),
+        Ok(path) if path.is_root() => Err(format!("`{}` is the root of the repository, not a file of it", shown())),
         Ok(path) => Ok(path),
         Err(PathError::Empty) => Err("an empty path".to_owned()),
-        Err(PathError::Absolute) => Err(format!("`{shown}` is absolute; paths count from the root of the repository")),
-        Err(PathError::Outside) => Err(format!("`{shown}` leaves the repository")),
-        Err(PathError::Nul) => Err(format!("`{shown}` holds a NUL byte")),
+        Err(PathError::Absolute) => {
+            Err(format!("`{}` is absolute; paths count from the root of the repository", shown()))
+        }
+        Err(PathError::Outside) => Err(format!("`{}` leaves the repository", shown())),
+        Err(PathError::Nul) => Err(format!("`{}` holds a NUL byte", shown())),
     }
 }
 

@@ -64,9 +64,17 @@ pub fn read_plain(path: &Path, cap: u64) -> io::Result<Vec<u8>> {
 }
 
 fn read_bounded(file: File, cap: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
+    let mut bytes = room_for(&file, cap);
     file.take(cap.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > cap { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(bytes) }
+}
+
+/// An empty vector that holds what the file says that it holds, so that reading it takes one call. No more than a few MiB on
+/// the file's word alone.
+fn room_for(file: &File, cap: u64) -> Vec<u8> {
+    let size = file.metadata().map_or(0, |m| m.len()).min(cap).min(8 << 20);
+    // One byte more, or finding the end would make it grow.
+    Vec::with_capacity(usize::try_from(size).unwrap_or(0) + 1)
 }
 
 /// Whether this is a regular file (through symlinks) that somebody may execute.

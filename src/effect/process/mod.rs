@@ -11,6 +11,7 @@
 
 pub mod attempt;
 pub mod capture;
+pub mod doorbell;
 mod frame;
 pub mod mask;
 pub mod pool;
