@@ -6,6 +6,7 @@ mod changes;
 mod cli;
 mod diagnostics;
 mod examples;
+mod execution;
 mod faults;
 mod props;
 mod readme;

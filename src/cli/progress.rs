@@ -69,11 +69,12 @@ impl Progress {
         let color = terminal.color_stderr;
         let all = MultiProgress::with_draw_target(ProgressDrawTarget::stderr_with_hz(10));
         let bar = all.add(ProgressBar::new(plan.steps.len() as u64));
-        let template =
-            if color { "  {bar:24.green/dim} {pos}/{len}{wide_msg}" } else { "  {bar:24} {pos}/{len}{wide_msg}" };
+        let width = if terminal.width < 80 { 12 } else { 24 };
+        let style = if color { ".green/dim" } else { "" };
+        let template = format!("  {{bar:{width}{style}}} {{pos}}/{{len}}{{wide_msg}}");
         // A template that indicatif does not know shows its default, which is no reason to fail a run.
         bar.set_style(
-            ProgressStyle::with_template(template)
+            ProgressStyle::with_template(&template)
                 .unwrap_or_else(|_| ProgressStyle::default_bar())
                 .progress_chars("━╸━"),
         );
@@ -109,7 +110,7 @@ impl Progress {
         let hidden = running.len().saturating_sub(live.running.len());
         let failed = (live.failed > 0).then(|| paint(live.color, Tone::Bad, &format!("{} failed", live.failed)));
         let hidden = (hidden > 0).then(|| format!("{hidden} more running"));
-        let parts: Vec<String> = failed.into_iter().chain(hidden).chain([elapsed(at)]).collect();
+        let parts: Vec<String> = [elapsed(at)].into_iter().chain(failed).chain(hidden).collect();
         live.bar.set_message(format!("  {}", parts.join(", ")));
     }
 

@@ -8,7 +8,7 @@ use crate::base::canon::to_canonical;
 use crate::base::word::Word;
 use crate::check::evidence::Evidence;
 use crate::plan::facts::{Facts, Question};
-use crate::plan::{Plan, Refusal, Step};
+use crate::plan::{Plan, Refusal, Rewrite, Step};
 use crate::recover::{self, Failure, Recovery};
 use crate::run::carry::{CarryOver, carry_over};
 use crate::run::event::Event;
@@ -130,15 +130,12 @@ pub fn verify(plan: Plan, run: Run<'_>, see: &mut dyn FnMut(Seen<'_>)) -> Result
             rounds.attach(&mut records);
             let failures = classify(&plan, &mut records, answer);
             let end = state.ending();
-            let Some((next, carried)) = repair(&plan, &failures, &records, &end, answer, &mut rounds) else {
+            let Some((next, rewrite, carried)) = repair(&plan, &failures, &records, &end, answer, &mut rounds) else {
                 ending = end;
                 break;
             };
-            if let Some(rewrite) = next.rewrites.last() {
-                see(Seen::Rewritten { rule: &rewrite.recovery_rule, plan: &next, kept: carried.kept.len() });
-                let at = driver.clock().now();
-                book.write(at, Entry::PlanRewritten { rewrite: Box::new(rewrite.clone()) });
-            }
+            see(Seen::Rewritten { rule: &rewrite.recovery_rule, plan: &next, kept: carried.kept.len() });
+            book.write(driver.clock().now(), Entry::PlanRewritten { rewrite: Box::new(rewrite) });
             book.plan(driver.clock().now(), &next);
             circumstances.superseded.extend(carried.superseded);
             kept = carried.kept;
@@ -186,7 +183,7 @@ fn repair(
     ending: &Ending,
     answer: &dyn Fn(&BTreeSet<Question>) -> Facts,
     rounds: &mut Rounds,
-) -> Option<(Plan, CarryOver)> {
+) -> Option<(Plan, Rewrite, CarryOver)> {
     let stopped = ending.cancelled.is_some() || ending.budget_used || ending.storage.is_some();
     if stopped || failures.is_empty() || plan.policy.recover.is_empty() {
         return None;
@@ -194,9 +191,9 @@ fn repair(
     let step = |failure: &Failure| plan.steps.iter().position(|s| s.id == failure.step);
     let questions = failures.iter().filter_map(step).flat_map(|i| recover::questions(plan, i)).collect();
     match recover::recover(plan, failures, &answer(&questions)) {
-        Recovery::Rewritten { plan: next, .. } => {
+        Recovery::Rewritten { plan: next, rewrite } => {
             let carried = carry_over(plan, &next, records.to_vec());
-            Some((*next, carried))
+            Some((*next, rewrite, carried))
         }
         Recovery::Refused(refusals) => {
             rounds.refusals = refusals;

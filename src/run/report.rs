@@ -173,7 +173,7 @@ pub fn report(plan: &Plan, records: Vec<StepRecord>, ending: &Ending, circumstan
         reason,
         refusals,
         retries_remaining,
-        rewrites: plan.rewrites.clone(),
+        rewrites: rewrites(plan),
         run_id,
         steps: records,
         superseded,
@@ -181,6 +181,12 @@ pub fn report(plan: &Plan, records: Vec<StepRecord>, ending: &Ending, circumstan
         verdict,
         version: 1,
     }
+}
+
+/// What recovery did. A plan cannot hold its own digest, so the digest after a rewrite is that before the next one.
+fn rewrites(plan: &Plan) -> Vec<Rewrite> {
+    let before = plan.rewrites.iter().skip(1).map(|r| &r.previous_digest).chain([&plan.digest]);
+    plan.rewrites.iter().zip(before).map(|(r, next)| Rewrite { next_digest: next.clone(), ..r.clone() }).collect()
 }
 
 /// The records of a run in which nothing ran because of changes outside the contract's scope.

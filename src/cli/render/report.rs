@@ -138,8 +138,8 @@ impl Rows {
             what = format!("only a warning: {what}");
         }
         if step.leaked > 0 {
-            let noun = if step.leaked == 1 { "process" } else { "processes" };
-            what.push_str(&format!("; left {} {noun} behind, which were stopped", step.leaked));
+            let (noun, were) = if step.leaked == 1 { ("process", "was") } else { ("processes", "were") };
+            what.push_str(&format!("; left {} {noun} behind, which {were} stopped", step.leaked));
         }
         let what = paint(self.color, Tone::Faint, &cut(&what, self.room));
         format!("  {} {}  {time:>7}  {what}\n", self.mark(step), self.id(&step.id))
