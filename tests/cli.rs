@@ -296,3 +296,205 @@ fn a_reader_that_goes_away_is_no_fault() {
         .unwrap();
     assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
 }
+
+#[test]
+fn check_compares_the_contract_with_the_repository() {
+    let project = Project::contract(
+        "vplan 1\n\
+         paths api = \"api/**\" \"!**/*.none\"\n\
+         whenChangedAny api \"apps/**\" \"nowhere/**\" {\n  check a: no-such-program --x\n}\n\
+         check b: npm run nope\n\
+         check c: make nope\n\
+         check d {\n  run true\n  dir \"web\"\n}\n\
+         check e: ./missing.sh\n\
+         check f: ./target/tool\n\
+         check g {\n  run true\n  produces \"target/**\"\n}\n\
+         whenExists \"Cargo.toml\" {\n  check h: no-such-program\n}\n\
+         check i {\n  run npm run nope\n  optional\n}\n",
+    );
+    project.write("package.json", "{\"scripts\":{}}").write("Makefile", "all:\n\ttrue\n").write("apps/api/a", "1");
+    project.commit("files");
+    let ran = project.run(&["check", "--format", "json"]);
+    ran.exits(0);
+    let json = ran.json();
+    let found: Vec<(String, u64, String)> = json["diagnostics"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|d| d["code"].as_str().unwrap().starts_with("vplan::repository::"))
+        // npm need not be installed here.
+        .filter(|d| !d["message"].as_str().unwrap().contains("`npm`"))
+        .map(|d| {
+            assert_eq!(d["severity"], "warning");
+            let code = d["code"].as_str().unwrap().trim_start_matches("vplan::repository::").to_owned();
+            (code, d["labels"][0]["line"].as_u64().unwrap(), d["message"].as_str().unwrap().to_owned())
+        })
+        .collect();
+    let found: Vec<(&str, u64, &str)> = found.iter().map(|(c, l, m)| (c.as_str(), *l, m.as_str())).collect();
+    assert_eq!(
+        found,
+        [
+            ("glob_selects_nothing", 2, "`api/**` selects no file of the repository"),
+            ("glob_selects_nothing", 3, "`nowhere/**` selects no file of the repository"),
+            (
+                "program_not_found",
+                4,
+                "`no-such-program` is not on the PATH: install it, or name its folder with `tool-path`"
+            ),
+            ("missing_script", 6, "package.json declares no script `nope`"),
+            ("missing_make_target", 7, "the makefile has no goal `nope`"),
+            ("missing_directory", 8, "the directory `web` does not exist"),
+            ("program_not_found", 12, "`missing.sh` does not exist"),
+        ]
+    );
+    let text = project.run(&["check"]);
+    text.exits(0).says("9 checks").warns("did you mean `**/api/**`?");
+    project.run(&["check", "--deny", "warnings"]).exits(3);
+    project.run(&["check", "--deny", "vplan::repository::missing_script"]).exits(3).warns("`nope`");
+    project.run(&["check", "--deny", "vplan::contract::unused_paths"]).exits(0);
+    let good = Project::contract("vplan 1\nwhenChangedAny \"contracts/\" {\n  check a: sh -c true\n}\n");
+    let ran = good.run(&["check", "--deny", "warnings"]);
+    ran.exits(0).is_quiet();
+}
+
+#[test]
+fn check_needs_no_git() {
+    let project = Project::bare();
+    project.write("contracts/verify.vplan", "vplan 1\nwhenChangedAny \"nowhere/**\" {\n  check a: true\n}\n");
+    project.run(&["check", "--deny", "warnings"]).exits(0).is_quiet();
+}
+
+#[test]
+fn a_message_shows_the_whole_line() {
+    let project = Project::contract("vplan 1\r\n\tcheck a: echo größe && true\r\n");
+    project
+        .run(&["check"])
+        .exits(3)
+        .warns("[contracts/verify.vplan:2:24]")
+        .warns("check a: echo größe && true\n")
+        .warns("`sequence first -> second`");
+    let long = format!("\u{feff}vplan 1\ncheck a: echo {} && true {}\n", "x ".repeat(2_000), "y ".repeat(2_000));
+    project.write("contracts/verify.vplan", long.as_bytes());
+    let ran = project.run(&["check"]);
+    ran.exits(3).warns("x x  && true y");
+    assert!(ran.err().lines().all(|line| line.chars().count() < 120), "{}", ran.err());
+}
+
+#[test]
+fn words_of_settings_and_statements() {
+    for (text, message, label) in [
+        ("check a {\n  run true\n  timeot 5s\n}\n", "unknown setting `timeot`", "sets nothing in a `check` block"),
+        ("limits {\n  bugdet 5s\n}\n", "unknown setting `bugdet`", "sets nothing in a `limits` block"),
+        (
+            "check a {\n  file \"x\" {\n    exist\n  }\n}\n",
+            "unknown assertion `exist`",
+            "asserts nothing in a `file` block",
+        ),
+        ("byrole tester {\n  run true\n}\n", "unknown statement `byrole`", "begins no statement"),
+    ] {
+        let project = Project::contract(&format!("vplan 1\n{text}"));
+        project.run(&["check"]).exits(3).warns(message).warns(label).warns("did you mean");
+    }
+}
+
+#[test]
+fn colour_is_asked_for_or_not() {
+    let project = Project::contract(CONTRACT);
+    let colored = |args: &[&str], env: &[(&str, &str)]| {
+        let ran = env.iter().fold(project.vplan(args), |run, (name, value)| run.env(name, *value)).run();
+        [ran.out(), ran.err()].concat().contains('\x1b')
+    };
+    let none: &[(&str, &str)] = &[];
+    let force: &[(&str, &str)] = &[("FORCE_COLOR", "1")];
+    let both: &[(&str, &str)] = &[("FORCE_COLOR", "1"), ("NO_COLOR", "1")];
+    // An answer, a message of vplan, a message about the command line, and help.
+    for args in [
+        &["explain", "--all"][..],
+        &["plan", "--only", "nope"],
+        &["plan", "--nope"],
+        &["help", "plan"],
+        &["plan", "--help"],
+    ] {
+        let with = |color: &'static str| args.iter().copied().chain([color]).collect::<Vec<_>>();
+        // Behind `--help` nothing is read any more, in front of it everything.
+        let with = |color| if args == ["plan", "--help"] { vec!["plan", color, "--help"] } else { with(color) };
+        assert!(!colored(args, none), "{args:?}");
+        assert!(colored(args, force), "{args:?}");
+        assert!(!colored(args, both), "{args:?}");
+        assert!(colored(&with("--color=always"), both), "{args:?}");
+        assert!(!colored(&with("--color=never"), force), "{args:?}");
+    }
+}
+
+#[test]
+fn a_trace_shows_what_was_done_and_no_secret() {
+    let project = Project::contract("vplan 1\nwhenExists \"a\\u{1b}b\" {\n  check a: true\n}\ncheck b: true\n");
+    let run = project.vplan(&["plan", "-v", "--base", "HEAD", "--command", "npm run nope"]);
+    let ran = run.env("MY_TOKEN", "hunter2hunter2").run();
+    ran.exits(0);
+    let trace = ran.err();
+    for words in [
+        "rev-parse --verify --quiet --end-of-options 'HEAD^{commit}'",
+        "changed files",
+        "contracts/verify.vplan",
+        "compiling needs facts round=1",
+        "question=exists:a\\u{1b}b answer=no",
+        "compiled round=2",
+        "questions=",
+    ] {
+        assert!(trace.contains(words), "{words}: {trace}");
+    }
+    assert!(!trace.contains("hunter2") && !trace.contains('\x1b'), "{trace}");
+    project.run(&["plan", "--base", "HEAD"]).exits(0).is_quiet();
+}
+
+#[test]
+fn the_base_that_ci_names_is_told() {
+    let project = Project::contract(CONTRACT);
+    project.git(&["branch", "base"]);
+    let ran = project.vplan(&["plan", "--base", "auto"]).env("CI_MERGE_REQUEST_TARGET_BRANCH_NAME", "base").run();
+    ran.exits(0).warns("note: the base is `base`, from `CI_MERGE_REQUEST_TARGET_BRANCH_NAME`");
+    let quiet = project.vplan(&["plan", "-q", "--base", "auto"]);
+    quiet.env("CI_MERGE_REQUEST_TARGET_BRANCH_NAME", "base").run().exits(0).is_quiet();
+}
+
+#[test]
+fn refusals_and_commands_read_well() {
+    let project = Project::bare();
+    let ran = project.run(&["recover", "--command", "a | b", "--command", "c | d", "--failed", "1", "--failed", "2"]);
+    ran.exits(44);
+    assert_eq!(ran.json()["refused"], "drop-unsupported-format: no step that verifies something would remain");
+    let ran = project.run(
+        &["recover", "--command", "make", "--command", "make clean", "--command", "[ -f build/x ]"]
+            .iter()
+            .copied()
+            .chain(["--failed", "3", "--exit", "1"])
+            .collect::<Vec<_>>(),
+    );
+    ran.exits(0);
+    assert_eq!(ran.json()["nextCommands"], serde_json::json!(["make", "[ -f build/x ]", "make clean"]));
+}
+
+#[test]
+fn a_trigger_says_what_pulled_it() {
+    let contract = |head: &str| {
+        format!(
+            "vplan 1\n{head}paths secure = \"src/auth/**\"\ntier 1 {{\n  check deep: true\n}}\nrisk auth tier 1 secure\n"
+        )
+    };
+    let project = Project::contract(&contract(""));
+    let args = ["plan", "--format", "json", "--changed", "src/auth/key", "docs/a"];
+    let tier = project.run(&args).json()["tiers"][1].clone();
+    let trigger = serde_json::json!([{
+        "condition": "risk", "glob": "src/auth/**", "line": 6, "matched": ["src/auth/key"], "matchedCount": 1,
+        "names": ["auth"], "paths": "secure",
+    }]);
+    assert_eq!((&tier["reasons"], &tier["triggers"]), (&serde_json::json!(["trigger auth"]), &trigger));
+    let told = project.run(&["explain", "--changed", "src/auth/key"]);
+    told.exits(0).says("risk auth secure with \"src/auth/**\" (line 6) selects src/auth/key");
+    // The line is a remark, no part of what the digest covers.
+    let digest = |project: &Project| project.run(&args).json()["digest"].clone();
+    let before = digest(&project);
+    project.write("contracts/verify.vplan", contract("\n# moved\n\n"));
+    assert_eq!(digest(&project), before);
+}

@@ -100,6 +100,13 @@ const EXAMPLES: &[Example] = &[
         labels: &[("\r", "a line ends with LF or CR LF")],
     },
     Example {
+        text: "contract \"a\0b\"\ncheck a: true\n",
+        code: "lang::nul",
+        message: "a character NUL",
+        help: Some("save the file as UTF-8; in UTF-16 every other byte is NUL"),
+        labels: &[("\0", "no argument and no path can hold it")],
+    },
+    Example {
         text: "contract \"a\u{202e}b\"\ncheck a: true\n",
         code: "lang::bidi_control",
         message: "an invisible character, \\u{202e}, changes the direction of the text",
@@ -154,6 +161,13 @@ const EXAMPLES: &[Example] = &[
         message: "`timeout` does not stand at the top level",
         help: Some("it stands in a `check` block, or in a `defaults` block"),
         labels: &[("timeout", "not here")],
+    },
+    Example {
+        text: "check a: run npm test\n",
+        code: "lang::verb_as_program",
+        message: "this starts a program with the name `run`",
+        help: Some("leave the verb out, or write it in a block: `check NAME {`"),
+        labels: &[("run", "no verb stands here")],
     },
     Example {
         text: "import \"x.vplan\"\ncheck a: true\n",
@@ -480,12 +494,12 @@ const EXAMPLES: &[Example] = &[
         labels: &[("matches 'a(b'", "in this expression")],
     },
     Example {
-        text: "whenChangedNone \"a\" {\n  check a: lint {changed}\n}\n",
+        text: "whenChangedNone \"a\" {\n  check a: eslint {changed}\n}\n",
         code: "contract::changed_in_none",
         message: "`{changed}` stands for no file inside `whenChangedNone`",
         help: Some("move the check out of the block, or let its command find the files itself"),
         labels: &[
-            ("lint {changed}", "`{changed}` is in this command"),
+            ("eslint {changed}", "`{changed}` is in this command"),
             ("whenChangedNone \"a\"", "this block applies when no selected file changed"),
         ],
     },
@@ -730,6 +744,7 @@ const HEADERS: &[(&str, &[(&str, &str)])] = &[
 /// Malformed and doubtful contracts, each with everything that is found: the code, and what is underlined.
 const MALFORMED: &[(&str, &[(&str, &str)])] = &[
     ("check a: true\rcheck b: true\n", &[("lang::lone_carriage_return", "\r")]),
+    ("paths p = \"src/\0\"\ncheck a: true\n", &[("lang::nul", "\0")]),
     ("contract \"a\u{202e}b\"\ncheck a: true\n", &[("lang::bidi_control", "\u{202e}")]),
     ("# a\u{202e}b\ncheck a: true\n", &[("lang::bidi_control_in_comment", "\u{202e}")]),
     ("check a: true \\  \ncheck b: true\n", &[("lang::bad_continuation", "\\  ")]),
@@ -887,8 +902,8 @@ const MALFORMED: &[(&str, &[(&str, &str)])] = &[
     ("check a {\n  file \"x\" {\n    matches 'a(b'\n  }\n}\n", &[("contract::regex", "matches 'a(b'")]),
     ("check a {\n  file \"x\" {\n    size 2MiB..1B\n  }\n}\n", &[("lang::bad_size", "2MiB..1B")]),
     ("check a {\n  file \"x\" {\n    size ..\n  }\n}\n", &[("lang::bad_size", "..")]),
-    ("whenChangedNone \"a\" {\n  check a: lint {changed}\n}\n", &[("contract::changed_in_none", "lint {changed}")]),
-    ("check a: lint {changed}\nwhenChangedNone \"a\" {\n  use a\n}\n", &[("contract::changed_in_none", "a")]),
+    ("whenChangedNone \"a\" {\n  check a: eslint {changed}\n}\n", &[("contract::changed_in_none", "eslint {changed}")]),
+    ("check a: eslint {changed}\nwhenChangedNone \"a\" {\n  use a\n}\n", &[("contract::changed_in_none", "a")]),
     ("whenChangedAny \"src/[a\" {\n  check a: true\n}\n", &[("contract::glob", "[")]),
     ("whenChangedAny \"/src\" \"a\" {\n  check a: true\n}\n", &[("contract::glob", "/")]),
     ("whenChangedAny \"!a\" {\n  check a: true\n}\n", &[("contract::only_exclusions", "\"!a\"")]),

@@ -28,7 +28,6 @@ const CRATES: &[(&str, &[&str])] = &[
     ("indicatif", &["cli/"]),
     ("tokio", &["effect/"]),
     ("rustix", &["effect/", "cli/"]),
-    ("signal_hook", &["effect/"]),
     ("tempfile", &["effect/"]),
     ("jsonc_parser", &["front/"]),
     ("kdl", &["plan/kdl.rs"]),

@@ -168,7 +168,8 @@ fn quote_value(word: &Word) -> String {
         return quote_bytes(word.as_bytes());
     }
     let harmless = |c: char| c.is_alphanumeric() || "@%+=:,./_-".contains(c);
-    if text.chars().all(harmless) {
+    // Alone these two are the program `test` and its last argument, in every shell too.
+    if text.chars().all(harmless) || matches!(text, "[" | "]") {
         return text.to_owned();
     }
     if !text.contains('\'') {
@@ -218,6 +219,9 @@ mod tests {
             ("#", "'#'"),
             ("a\nb", "$'a\\x0ab'"),
             ("größe", "größe"),
+            ("[", "["),
+            ("]", "]"),
+            ("[a]", "'[a]'"),
         ] {
             assert_eq!(quote(&Word::from(word)), text, "{word}");
         }

@@ -1,6 +1,6 @@
 //! Which words does the command line understand?
 
-use clap::{Args, FromArgMatches as _, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -27,12 +27,16 @@ pub struct CommandLine {
 }
 
 impl CommandLine {
-    /// Reads a command line.
+    /// Reads a command line. `color` says how clap's own words are to look, should it come to that.
     ///
     /// # Errors
     /// What clap has to say: also help and version, which are none.
-    pub fn read(words: Vec<OsString>) -> Result<Self, clap::Error> {
-        Self::read_directly(&words).map_or_else(|| Self::try_parse_from(words), Ok)
+    pub fn read(words: Vec<OsString>, color: fn(&[OsString]) -> clap::ColorChoice) -> Result<Self, clap::Error> {
+        if let Some(line) = Self::read_directly(&words) {
+            return Ok(line);
+        }
+        let matches = Self::command().color(color(&words)).try_get_matches_from(&words)?;
+        Self::from_arg_matches(&matches)
     }
 
     /// Reads a command line that begins with a subcommand and has nothing wrong with it. Only that subcommand is built, a

@@ -10,14 +10,16 @@ pub mod terminal;
 
 use crate::run::verdict::Exit;
 use args::{Command, CommandLine};
+use clap::ColorChoice;
 use error::Failure;
+use std::ffi::OsString;
 use std::process::ExitCode;
 use terminal::Terminal;
 
 /// Runs vplan for a command line and returns its exit code.
 #[must_use]
-pub fn main(arguments: impl Iterator<Item = std::ffi::OsString>) -> ExitCode {
-    let line = match CommandLine::read(arguments.collect()) {
+pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
+    let line = match CommandLine::read(arguments.collect(), help_color) {
         Ok(line) => line,
         Err(error) => {
             // A closed pipe is no reason to fail: `vplan --help | head -1`.
@@ -27,7 +29,7 @@ pub fn main(arguments: impl Iterator<Item = std::ffi::OsString>) -> ExitCode {
     };
     own_up_to_faults();
     let terminal = Terminal::new(&line.global);
-    trace(line.global.verbose);
+    trace(line.global.verbose, terminal.color_stderr);
     let result = match line.command {
         Command::Init(args) => command::init::run(&line.global, &args, &terminal),
         Command::Check(args) => command::check::run(&line.global, &args, &terminal),
@@ -62,7 +64,22 @@ fn own_up_to_faults() {
     }));
 }
 
-fn trace(verbose: u8) {
+/// Whether what clap says is coloured: it says most of it when the command line cannot be read, `--color` included.
+fn help_color(arguments: &[OsString]) -> ColorChoice {
+    let words: Vec<&str> = arguments.iter().filter_map(|a| a.to_str()).take_while(|a| *a != "--").collect();
+    let joined = words.iter().filter_map(|w| w.strip_prefix("--color=")).next_back();
+    let apart = words.iter().zip(words.iter().skip(1)).filter(|(w, _)| **w == "--color").map(|(_, value)| *value);
+    let seen = crate::effect::terminal::look();
+    match joined.or(apart.last()) {
+        Some("always") => ColorChoice::Always,
+        Some("never") => ColorChoice::Never,
+        _ if seen.no_color => ColorChoice::Never,
+        _ if seen.force_color => ColorChoice::Always,
+        _ => ColorChoice::Auto,
+    }
+}
+
+fn trace(verbose: u8, color: bool) {
     let level = match verbose {
         0 => return,
         1 => tracing::Level::DEBUG,
@@ -73,6 +90,7 @@ fn trace(verbose: u8) {
         .with_max_level(level)
         .with_writer(std::io::stderr)
         .with_target(true)
+        .with_ansi(color)
         .without_time()
         .try_init();
 }

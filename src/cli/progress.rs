@@ -1,10 +1,11 @@
 //! What does a person see while a run goes on? A live view on a terminal, a line as each step ends without one.
 
 use super::args;
-use super::render::report::line;
-use super::render::style::{Tone, count, cut, paint};
+use super::render::report::Rows;
+use super::render::style::{Tone, count, cut, duration, paint};
 use super::terminal::Terminal;
 use crate::base::word::visible;
+use crate::effect::drive::Running;
 use crate::plan::Plan;
 use crate::run::record::StepRecord;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -31,7 +32,7 @@ pub enum Progress {
 #[derive(Debug)]
 pub struct Plain {
     color: bool,
-    width: usize,
+    rows: Rows,
     /// Ids of the steps whose line was printed.
     seen: BTreeSet<String>,
 }
@@ -41,9 +42,10 @@ pub struct Plain {
 pub struct Live {
     all: MultiProgress,
     bar: ProgressBar,
+    ids: Vec<String>,
     running: BTreeMap<usize, ProgressBar>,
     color: bool,
-    width: usize,
+    rows: Rows,
     columns: usize,
     failed: usize,
 }
@@ -52,28 +54,27 @@ impl Progress {
     /// Chooses the view: `auto` is live on a terminal, plain without one, nothing when vplan is told to be quiet.
     #[must_use]
     pub fn new(how: args::Progress, terminal: &Terminal, plan: &Plan) -> Self {
-        let width = plan.steps.iter().map(|s| visible(s.id.as_bytes()).chars().count()).max().unwrap_or(0).min(40);
         let color = terminal.color_stderr;
+        let rows = Rows::new(plan, terminal.columns, color);
         match how {
             args::Progress::None => Self::None,
             args::Progress::Auto if terminal.quiet => Self::None,
-            args::Progress::Bar => Self::live(terminal, plan, color, width),
-            args::Progress::Auto if terminal.live => Self::live(terminal, plan, color, width),
-            args::Progress::Plain | args::Progress::Auto => Self::Plain(Plain { color, width, seen: BTreeSet::new() }),
+            args::Progress::Bar => Self::live(terminal, plan, rows),
+            args::Progress::Auto if terminal.live => Self::live(terminal, plan, rows),
+            args::Progress::Plain | args::Progress::Auto => Self::Plain(Plain { color, rows, seen: BTreeSet::new() }),
         }
     }
 
-    fn live(terminal: &Terminal, plan: &Plan, color: bool, width: usize) -> Self {
+    fn live(terminal: &Terminal, plan: &Plan, rows: Rows) -> Self {
+        let color = terminal.color_stderr;
         let all = MultiProgress::with_draw_target(ProgressDrawTarget::stderr_with_hz(10));
         let bar = all.add(ProgressBar::new(plan.steps.len() as u64));
-        let template = if color {
-            "  {bar:24.green/dim} {pos}/{len} {msg} {elapsed}"
-        } else {
-            "  {bar:24} {pos}/{len} {msg} {elapsed}"
-        };
+        let width = if terminal.width < 80 { 12 } else { 24 };
+        let style = if color { ".green/dim" } else { "" };
+        let template = format!("  {{bar:{width}{style}}} {{pos}}/{{len}}{{wide_msg}}");
         // A template that indicatif does not know shows its default, which is no reason to fail a run.
         bar.set_style(
-            ProgressStyle::with_template(template)
+            ProgressStyle::with_template(&template)
                 .unwrap_or_else(|_| ProgressStyle::default_bar())
                 .progress_chars("━╸━"),
         );
@@ -81,9 +82,10 @@ impl Progress {
         Self::Live(Box::new(Live {
             all,
             bar,
+            ids: plan.steps.iter().map(|s| s.id.clone()).collect(),
             running: BTreeMap::new(),
             color,
-            width,
+            rows,
             columns: terminal.width,
             failed: 0,
         }))
@@ -98,30 +100,18 @@ impl Progress {
         }
     }
 
-    /// A try of a step has begun.
-    pub fn started(&mut self, index: usize, id: &str, attempt: u32) {
+    /// What runs now. The times are the run's own, which stand still while it is suspended.
+    pub fn running(&mut self, at: u64, running: &[Running<'_>]) {
         let Self::Live(live) = self else { return };
-        if live.running.len() >= SHOWN || live.running.contains_key(&index) {
-            return;
+        live.keep(|index| running.iter().any(|r| r.step == index));
+        for step in running {
+            live.row(at, step);
         }
-        let spinner = live.all.insert_before(&live.bar, ProgressBar::new_spinner());
-        let style = ProgressStyle::with_template("  {spinner} {prefix} {elapsed:>6} {wide_msg}");
-        spinner.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
-        let again = if attempt > 1 { format!(" (try {attempt})") } else { String::new() };
-        spinner.set_prefix(format!("{:<width$}{again}", visible(id.as_bytes()), width = live.width));
-        spinner.enable_steady_tick(TICK);
-        live.running.insert(index, spinner);
-    }
-
-    /// The last line that a running step wrote.
-    pub fn tail(&mut self, index: usize, output: &[u8]) {
-        let Self::Live(live) = self else { return };
-        let Some(spinner) = live.running.get(&index) else { return };
-        let mut lines = output.split(|b| *b == b'\n' || *b == b'\r').rev();
-        if let Some(last) = lines.find(|l| !l.trim_ascii().is_empty()) {
-            let room = live.columns.saturating_sub(live.width + 14);
-            spinner.set_message(paint(live.color, Tone::Faint, &cut(&visible(last), room)));
-        }
+        let hidden = running.len().saturating_sub(live.running.len());
+        let failed = (live.failed > 0).then(|| paint(live.color, Tone::Bad, &format!("{} failed", live.failed)));
+        let hidden = (hidden > 0).then(|| format!("{hidden} more running"));
+        let parts: Vec<String> = [elapsed(at)].into_iter().chain(failed).chain(hidden).collect();
+        live.bar.set_message(format!("  {}", parts.join(", ")));
     }
 
     /// A step is over.
@@ -130,36 +120,39 @@ impl Progress {
             Self::None => {}
             Self::Plain(plain) => {
                 plain.seen.insert(record.id.clone());
-                terminal.note(&line(record, plain.width, plain.color));
+                terminal.note(&plain.rows.line(record));
             }
             Self::Live(live) => {
-                if let Some(spinner) = live.running.remove(&index) {
-                    spinner.finish_and_clear();
-                    live.all.remove(&spinner);
-                }
+                live.keep(|other| other != index);
                 live.bar.inc(1);
                 if record.status.is_failure() {
                     live.failed += 1;
-                    live.bar.set_message(paint(live.color, Tone::Bad, &format!("{} failed", live.failed)));
-                    live.bar.suspend(|| terminal.note(&line(record, live.width, live.color)));
+                    live.bar.suspend(|| terminal.note(&live.rows.line(record)));
                 }
             }
         }
     }
 
-    /// The plan has been rewritten: so many steps are left.
-    pub fn rewritten(&mut self, rule: &str, steps: usize, terminal: &Terminal) {
+    /// The plan has been rewritten; the evidence of so many of its steps stays.
+    pub fn rewritten(&mut self, rule: &str, plan: &Plan, kept: usize, terminal: &Terminal) {
         let say = |color| {
-            let what = format!("↻ plan repaired by {}, now {}", visible(rule.as_bytes()), count(steps, "step"));
+            let steps = count(plan.steps.len(), "step");
+            let what = format!("↻ plan repaired by {}, now {steps}", visible(rule.as_bytes()));
             format!("  {}\n", paint(color, Tone::Warn, &what))
         };
         match self {
             Self::None => {}
-            Self::Plain(plain) => terminal.note(&say(plain.color)),
+            Self::Plain(plain) => {
+                terminal.note(&say(plain.color));
+                plain.rows = Rows::new(plan, terminal.columns, plain.color);
+            }
             Self::Live(live) => {
                 live.bar.suspend(|| terminal.note(&say(live.color)));
-                live.bar.set_length(steps as u64);
-                live.bar.set_position(0);
+                live.bar.set_length(plan.steps.len() as u64);
+                live.bar.set_position(kept as u64);
+                live.ids = plan.steps.iter().map(|s| s.id.clone()).collect();
+                live.rows = Rows::new(plan, terminal.columns, live.color);
+                live.failed = 0;
             }
         }
     }
@@ -167,10 +160,51 @@ impl Progress {
     /// The run has ended: the live view goes.
     pub fn close(self) {
         if let Self::Live(live) = self {
-            for spinner in live.running.values() {
-                spinner.finish_and_clear();
-            }
+            live.running.values().for_each(ProgressBar::finish_and_clear);
             live.bar.finish_and_clear();
         }
     }
+}
+
+impl Live {
+    /// Takes away the lines of other steps than these.
+    fn keep(&mut self, these: impl Fn(usize) -> bool) {
+        let all = &self.all;
+        self.running.retain(|index, row| {
+            let stays = these(*index);
+            if !stays {
+                row.finish_and_clear();
+                all.remove(row);
+            }
+            stays
+        });
+    }
+
+    /// Shows a running step and the last line that it wrote, if there is a place.
+    fn row(&mut self, at: u64, step: &Running<'_>) {
+        let Some(id) = self.ids.get(step.step) else { return };
+        if !self.running.contains_key(&step.step) {
+            if self.running.len() >= SHOWN {
+                return;
+            }
+            let row = self.all.insert_before(&self.bar, ProgressBar::new_spinner());
+            let style = ProgressStyle::with_template("  {spinner} {wide_msg}");
+            row.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+            row.enable_steady_tick(TICK);
+            self.running.insert(step.step, row);
+        }
+        let Some(row) = self.running.get(&step.step) else { return };
+        let again = if step.attempt > 1 { format!("try {}: ", step.attempt) } else { String::new() };
+        let tail = step.live.tail();
+        let last = tail.split(|b| *b == b'\n' || *b == b'\r').rev().find(|l| !l.trim_ascii().is_empty());
+        let head = format!("{}  {:>7}  ", self.rows.id(id), elapsed(at.saturating_sub(step.since)));
+        let room = self.columns.saturating_sub(head.chars().count() + 6);
+        let what = cut(&format!("{again}{}", visible(last.unwrap_or_default().trim_ascii())), room);
+        row.set_message(format!("{head}{}", paint(self.color, Tone::Faint, &what)));
+    }
+}
+
+/// Whole seconds: tenths would only flicker.
+fn elapsed(ms: u64) -> String {
+    if ms < 60_000 { format!("{}s", ms / 1_000) } else { duration(ms) }
 }

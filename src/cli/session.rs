@@ -3,6 +3,7 @@
 use super::args::{Deny, Global, ListFormat, Mode, Request as Asked, Risk};
 use super::command::command;
 use super::error::Failure;
+use super::terminal::Terminal;
 use crate::base::command::Command;
 use crate::base::diagnostic::Severity;
 use crate::base::word::visible;
@@ -46,9 +47,12 @@ impl Session {
     ///
     /// # Errors
     /// What does not fit, is missing or invalid, with its exit code.
-    pub fn open(global: &Global, asked: &Asked) -> Result<Self, Failure> {
+    pub fn open(global: &Global, asked: &Asked, terminal: &Terminal) -> Result<Self, Failure> {
         let site = locate(global)?;
         let gathered = gather(&site, asked)?;
+        for note in gathered.notes.iter().filter(|_| !terminal.quiet) {
+            terminal.note(&format!("note: {note}\n"));
+        }
         let explicit = explicit(asked)?;
         let loaded = contract(&site, global, asked, &gathered, !explicit.is_empty())?;
         let mut request = Request {
@@ -95,19 +99,30 @@ impl Session {
     pub fn plan(&self, asked: &Asked) -> Result<(Plan, Facts), Failure> {
         let mut facts = Facts::default();
         let mut plan = None;
-        for _ in 0..ROUNDS {
+        for round in 1..=ROUNDS {
             match compile(self.contract(), &self.request, &facts)? {
                 Compiled::Plan(compiled) => {
+                    tracing::debug!(
+                        round,
+                        steps = compiled.steps.len(),
+                        omitted = compiled.omitted.len(),
+                        digest = compiled.digest.as_ref().map(tracing::field::display),
+                        "compiled"
+                    );
                     plan = Some(*compiled);
                     break;
                 }
-                Compiled::Needs(questions) => facts.0.extend(self.answer(&questions).0),
+                Compiled::Needs(questions) => {
+                    tracing::debug!(round, questions = questions.len(), "compiling needs facts");
+                    facts.0.extend(self.answer(&questions).0);
+                }
             }
         }
         let stuck = || Failure::new(Exit::Internal.code(), "vplan::internal", "compiling asks for facts without end");
         let mut plan = plan.ok_or_else(stuck)?;
         if !asked.no_preflight && !asked.no_recover {
             let questions = recover::preflight_questions(&plan);
+            tracing::debug!(questions = questions.len(), "looking for steps that are known to break");
             if !questions.is_empty() {
                 facts.0.extend(self.answer(&questions).0);
             }

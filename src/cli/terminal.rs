@@ -19,6 +19,8 @@ pub struct Terminal {
     pub live: bool,
     /// Columns to fill: the terminal's, or 100.
     pub width: usize,
+    /// Columns that a line must not pass; none where there is no terminal.
+    pub columns: Option<usize>,
     /// Say only what went wrong.
     pub quiet: bool,
     /// A write to standard output failed for another reason than a reader that went away.
@@ -40,6 +42,7 @@ impl Terminal {
             color_stderr: wants(seen.stderr_is_terminal),
             live: seen.stderr_is_terminal && !seen.dumb && !seen.ci,
             width: seen.width.unwrap_or(100).clamp(40, 120),
+            columns: seen.width,
             quiet: global.quiet,
             broken: Cell::new(false),
         }

@@ -1,30 +1,33 @@
 //! How do actions become effects and effects events? The loop around the state machine.
 //!
 //! One thread does everything: it decides, reads the output of all steps, hears signals and keeps the record, so events have
-//! one order and a step costs two wake-ups more than a bare spawn. Only what looks at files has threads of its own.
+//! one order and a step costs two wake-ups more than a bare spawn. It waits in a runtime of its own, for signals, timers, notes
+//! and the doorbell of what runs. Only what looks at files has threads of its own.
 
 use super::clock::Clock;
-use super::environment::{Environment, Withheld};
+use super::environment::Environment;
 use super::process::attempt::{Attempt, Buffer, Heard, Tried};
 use super::process::capture::Live;
+use super::process::doorbell::Doorbell;
 use super::process::pool::Pool;
 use super::process::program::{Program, Root};
 use super::signals::Signals;
-use super::step::{Busy, Means, Note, Outbox, log_name};
+use super::step::{Busy, Means, Note, log_name};
 use crate::base::path::RepoPath;
 use crate::check::evidence::{Evidence, SpawnError};
 use crate::plan::{Plan, Step};
 use crate::run::event::{Action, Event, Interrupt};
-use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use crate::run::report::Withheld;
+use rustix::event::{Timespec, poll};
 use rustix::fd::BorrowedFd;
 use rustix::process::Signal;
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::mpsc::{Receiver, channel};
 use std::thread::Scope;
 use std::time::{Duration, Instant};
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 /// How long a supervisor has to obey a kill before it is taken for stopped or stuck and vplan sweeps itself. Longer than a
 /// supervisor itself waits for processes that do not end.
@@ -130,16 +133,19 @@ pub enum DriveError {
     Stuck,
 }
 
-/// What lasts from plan to plan of a run: supervisors, the clock, the signals.
+/// What lasts from plan to plan of a run: supervisors, the clock, the signals, and the runtime that waits for all of it.
 pub struct Driver {
     pool: Pool,
     clock: Clock,
     signals: Signals,
-    notes: Receiver<Note>,
-    outbox: Outbox,
+    /// Never longer than the steps that run: each of their threads leaves one note at a time.
+    notes: UnboundedReceiver<Note>,
+    outbox: UnboundedSender<Note>,
+    doorbell: Doorbell,
     buffer: Buffer,
     /// How many plans have been driven. A plan that recovery made may try a step again, whose log must have another name.
     round: u32,
+    runtime: Option<Runtime>,
 }
 
 impl Driver {
@@ -150,17 +156,13 @@ impl Driver {
     pub fn new(supervisor: Option<PathBuf>) -> Result<Self, DriveError> {
         let pool = Pool::new(supervisor);
         let _ = pool.prepare(1);
-        let (notes, inbox) = channel();
-        let waker = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(io::Error::from)?;
-        Ok(Self {
-            pool,
-            clock: Clock::start(),
-            signals: Signals::listen()?,
-            notes: inbox,
-            outbox: Outbox { notes, waker: Arc::new(waker) },
-            buffer: Buffer::default(),
-            round: 0,
-        })
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let within = runtime.enter();
+        let (outbox, notes) = unbounded_channel();
+        let (signals, doorbell) = (Signals::listen()?, Doorbell::new()?);
+        drop(within);
+        let (clock, buffer) = (Clock::start(), Buffer::default());
+        Ok(Self { pool, clock, signals, notes, outbox, doorbell, buffer, round: 0, runtime: Some(runtime) })
     }
 
     /// The run's clock.
@@ -181,9 +183,11 @@ impl Driver {
         tell: &mut dyn FnMut(Message<'_>) -> Vec<Action>,
     ) -> Result<(), DriveError> {
         self.round += 1;
-        std::thread::scope(|scope| {
+        // It is put back below; that it is gone before cannot be.
+        let Some(runtime) = self.runtime.take() else { return Err(DriveError::Stuck) };
+        let result = std::thread::scope(|scope| {
             let mut drive = Drive {
-                driver: self,
+                driver: &mut *self,
                 plan,
                 context,
                 scope,
@@ -197,10 +201,14 @@ impl Driver {
                 unsettled: false,
                 awaited: 0,
             };
-            let result = drive.run();
-            drive.leave();
-            result
-        })
+            runtime.block_on(async {
+                let result = drive.run().await;
+                drive.leave().await;
+                result
+            })
+        });
+        self.runtime = Some(runtime);
+        result
     }
 }
 
@@ -225,13 +233,19 @@ struct Drive<'d, 's, 'e> {
     awaited: usize,
 }
 
+enum Came {
+    Signal(Signal),
+    Note(Note),
+    Ring,
+}
+
 enum News {
     Ended { step: usize, at: u64, tried: Box<Tried> },
     Signal(Signal),
 }
 
 impl<'e> Drive<'_, '_, 'e> {
-    fn run(&mut self) -> Result<(), DriveError> {
+    async fn run(&mut self) -> Result<(), DriveError> {
         loop {
             while let Some(action) = self.todo.pop_front() {
                 if action == Action::Done {
@@ -240,7 +254,7 @@ impl<'e> Drive<'_, '_, 'e> {
                 self.act(action)?;
             }
             if let Some(news) = self.news.pop_front() {
-                self.hear(news);
+                self.hear(news).await;
             } else if std::mem::take(&mut self.unsettled) {
                 let at = self.now();
                 let actions = (self.tell)(Message::Settled { at });
@@ -253,7 +267,7 @@ impl<'e> Drive<'_, '_, 'e> {
             } else {
                 self.tick();
                 self.abandon_overdue();
-                self.turn(self.patience());
+                self.turn(self.patience()).await;
             }
         }
     }
@@ -268,27 +282,50 @@ impl<'e> Drive<'_, '_, 'e> {
     }
 
     /// Waits until something comes, and takes it in.
-    fn turn(&mut self, timeout: Option<Duration>) {
-        let mut fds = vec![PollFd::new(&*self.driver.outbox.waker, PollFlags::IN)];
-        fds.extend(self.driver.signals.fds());
-        let before = fds.len();
+    async fn turn(&mut self, timeout: Option<Duration>) {
+        let Driver { signals, notes, doorbell, .. } = &mut *self.driver;
+        let something = async {
+            // Signals first: however much the steps have to say, a word to stop is heard.
+            tokio::select! {
+                biased;
+                signal = signals.next() => Came::Signal(signal),
+                Some(note) = notes.recv() => Came::Note(note),
+                () = doorbell.ring() => Came::Ring,
+            }
+        };
+        let came = match timeout {
+            Some(timeout) => tokio::time::timeout(timeout, something).await.ok(),
+            None => Some(something.await),
+        };
+        match came {
+            Some(Came::Signal(signal)) => self.news.push_back(News::Signal(signal)),
+            Some(Came::Note(note)) => self.note(note),
+            Some(Came::Ring) => {
+                self.listen();
+                // A torrent never lets go by itself; signals are only seen in between.
+                tokio::task::yield_now().await;
+            }
+            None => {}
+        }
+    }
+
+    /// Takes in what has come of what runs.
+    fn listen(&mut self) {
+        let mut fds = Vec::new();
         self.busy.values().filter_map(Busy::running).for_each(|attempt| attempt.watch(&mut fds));
-        let timeout = timeout.and_then(|t| Timespec::try_from(t).ok());
-        if poll(&mut fds, timeout.as_ref()).is_err() {
-            // A signal, whose ear is readable the next time.
+        if poll(&mut fds, Some(&Timespec::default())).is_err() {
+            // A signal; the doorbell still rings.
             return;
         }
         let ready: Vec<bool> = fds.iter().map(|f| !f.revents().is_empty()).collect();
         drop(fds);
-        let (own, attempts) = ready.split_at_checked(before).unwrap_or_default();
-        if own.contains(&true) {
-            self.news.extend(self.driver.signals.take().into_iter().map(News::Signal));
-            let _ = rustix::io::read(&*self.driver.outbox.waker, &mut [0; 8]);
+        if !ready.contains(&true) {
+            return self.driver.doorbell.mute();
         }
         let now = self.driver.clock.elapsed();
         let at = self.driver.clock.now();
         let mut means = Means { pool: &self.driver.pool, buffer: &mut self.driver.buffer, now };
-        let (flags, _) = attempts.as_chunks::<3>();
+        let (flags, _) = ready.as_chunks::<3>();
         // In the order in which they were added above.
         let running = self.busy.iter_mut().filter(|(_, busy)| busy.running().is_some());
         for ((step, busy), flags) in running.zip(flags) {
@@ -297,9 +334,6 @@ impl<'e> Drive<'_, '_, 'e> {
                 self.awaited = self.awaited.saturating_sub(1);
             }
             self.news.extend(tried.map(|tried| News::Ended { step: *step, at, tried: Box::new(tried) }));
-        }
-        while let Ok(note) = self.driver.notes.try_recv() {
-            self.note(note);
         }
     }
 
@@ -315,7 +349,9 @@ impl<'e> Drive<'_, '_, 'e> {
             Note::Looked(step) => {
                 let means = Means { pool: &self.driver.pool, buffer: &mut self.driver.buffer, now };
                 let Some(busy) = self.busy.get_mut(&step) else { return };
-                (step, busy.start(self.context, &means))
+                let refused = busy.start(self.context, &means);
+                busy.running().into_iter().for_each(|attempt| self.driver.doorbell.add(attempt));
+                (step, refused)
             }
             Note::LookedAgain(step, mutated) => {
                 let Some(busy) = self.busy.get_mut(&step) else { return };
@@ -338,7 +374,7 @@ impl<'e> Drive<'_, '_, 'e> {
         self.todo.extend(actions);
     }
 
-    fn hear(&mut self, news: News) {
+    async fn hear(&mut self, news: News) {
         match news {
             News::Ended { step, at, tried } => {
                 let Some(busy) = self.busy.remove(&step) else { return };
@@ -351,7 +387,7 @@ impl<'e> Drive<'_, '_, 'e> {
                 }
                 self.event(Event::Finished { step, attempt, at, evidence }, Some(&finished));
             }
-            News::Signal(Signal::TSTP) => self.suspend(),
+            News::Signal(Signal::TSTP) => self.suspend().await,
             News::Signal(Signal::CONT) => {}
             News::Signal(signal) => {
                 let signal = if signal == Signal::INT { Interrupt::Int } else { Interrupt::Term };
@@ -397,7 +433,9 @@ impl<'e> Drive<'_, '_, 'e> {
         } else {
             let now = self.driver.clock.elapsed();
             let means = Means { pool: &self.driver.pool, buffer: &mut self.driver.buffer, now };
-            busy.begin(self.context, &means, self.scope, &self.driver.outbox)?
+            let refused = busy.begin(self.context, &means, self.scope, &self.driver.outbox)?;
+            busy.running().into_iter().for_each(|attempt| self.driver.doorbell.add(attempt));
+            refused
         };
         self.busy.insert(step, busy);
         self.news.extend(tried.map(|tried| News::Ended { step, at, tried: Box::new(tried) }));
@@ -424,39 +462,51 @@ impl<'e> Drive<'_, '_, 'e> {
     }
 
     /// SIGTSTP: first everything that vplan runs stands still, then its clock, then vplan itself; SIGCONT undoes it.
-    fn suspend(&mut self) {
+    async fn suspend(&mut self) {
         self.awaited = self.busy.values().filter_map(Busy::running).filter(|a| a.freeze()).count();
         let until = Instant::now() + STAND_STILL;
-        while self.awaited > 0 && Instant::now() < until {
-            self.turn(Some(until.saturating_duration_since(Instant::now())));
+        while self.awaited > 0 && !self.goes_on() && Instant::now() < until {
+            self.turn(Some(until.saturating_duration_since(Instant::now()))).await;
         }
+        // Who has said already that vplan is to go on will not say so again.
+        if !self.goes_on() {
+            self.stand_still().await;
+        }
+        self.news.retain(|news| !matches!(news, News::Signal(Signal::CONT | Signal::TSTP)));
+        self.busy.values().filter_map(Busy::running).for_each(Attempt::thaw);
+    }
+
+    /// Stops vplan itself until it is told to go on.
+    async fn stand_still(&mut self) {
         let actions = (self.tell)(Message::Suspended);
         self.todo.extend(actions);
         self.driver.clock.pause();
+        // SIGTSTP is taken, and to give it back for a moment is a race; SIGSTOP does the same to vplan.
         let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::STOP);
         // The stop may take a moment to reach this thread. If it never does (the first process of a container cannot be
         // stopped by itself), the run just goes on.
         let until = Instant::now() + STAND_STILL;
-        let goes_on = |news: &News| matches!(news, News::Signal(Signal::CONT));
-        while !self.news.iter().any(goes_on) && Instant::now() < until {
-            self.turn(Some(until.saturating_duration_since(Instant::now())));
+        while !self.goes_on() && Instant::now() < until {
+            self.turn(Some(until.saturating_duration_since(Instant::now()))).await;
         }
-        self.news.retain(|news| !matches!(news, News::Signal(Signal::CONT | Signal::TSTP)));
         self.driver.clock.resume();
-        self.busy.values().filter_map(Busy::running).for_each(Attempt::thaw);
         let actions = (self.tell)(Message::Resumed);
         self.todo.extend(actions);
     }
 
+    fn goes_on(&self) -> bool {
+        self.news.iter().any(|news| matches!(news, News::Signal(Signal::CONT)))
+    }
+
     /// Whatever the reason for leaving, nothing stays behind.
-    fn leave(&mut self) {
+    async fn leave(&mut self) {
         self.busy.values_mut().for_each(|busy| busy.kill(false));
         let until = Instant::now() + OBEY;
         while self.busy.values().any(|busy| busy.running().is_some()) {
             if Instant::now() >= until {
                 self.busy.values().filter_map(Busy::running).for_each(Attempt::abandon);
             }
-            self.turn(Some(STAND_STILL));
+            self.turn(Some(STAND_STILL)).await;
         }
     }
 }

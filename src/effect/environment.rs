@@ -5,7 +5,7 @@ use super::process::program::{Root, SearchPath};
 use crate::base::path::RepoPath;
 use crate::base::word::{Word, visible};
 use crate::plan::Step;
-use serde::Serialize;
+use crate::run::report::{EnvironmentUse, Withheld};
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStringExt as _;
 
@@ -46,15 +46,6 @@ pub struct StepEnvironment {
     pub withheld: Vec<Withheld>,
 }
 
-/// A variable that a step asked for and that is kept from it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Withheld {
-    /// Its name.
-    pub name: String,
-    /// One line for people, with the way out.
-    pub reason: String,
-}
-
 impl Environment {
     /// Takes the caller's variables.
     #[must_use]
@@ -73,6 +64,13 @@ impl Environment {
     #[must_use]
     pub fn of_this_process(root: &Root, grants: Grants) -> Self {
         Self::new(root, std::env::vars_os().map(|(n, v)| (n.into_vec(), v.into_vec())), grants)
+    }
+
+    /// What the operator lets through.
+    #[must_use]
+    pub fn granted(&self) -> EnvironmentUse {
+        let granted = self.grants.names.iter().cloned().collect();
+        EnvironmentUse { granted, inherited: self.grants.inherit, withheld: Vec::new() }
     }
 
     /// Makes a step's environment: the allow-list, then what its `pass-env` asks for, then its `env`, then PATH.

@@ -169,6 +169,8 @@ pub struct Wanted<'a> {
 /// There is none, or it cannot be read. An invalid one is an `Ok` without a contract.
 pub fn load(site: &Site, wanted: &Wanted<'_>) -> Result<Loaded, LoadError> {
     let path = contract_path(site, wanted.contract)?;
+    let root = visible(site.root.as_os_str().as_bytes());
+    tracing::debug!(%root, git = site.git.is_ok(), %path, revision = wanted.revision, "reading the contract");
     let mut sources = Sources::default();
     let mut diagnostics = Diagnostics::default();
     let (text, revision) = match wanted.revision {
@@ -186,6 +188,16 @@ pub fn load(site: &Site, wanted: &Wanted<'_>) -> Result<Loaded, LoadError> {
         return Ok(Loaded { path, revision, contract: None, sources, diagnostics });
     };
     let contract = understand(&path, &text, &mut sources, &mut diagnostics);
+    match &contract {
+        Some(contract) => tracing::debug!(
+            bytes = text.len(),
+            checks = contract.checks.len(),
+            conditions = contract.conditions.len(),
+            digest = %contract.digest,
+            "the contract is valid"
+        ),
+        None => tracing::debug!(bytes = text.len(), "the contract is invalid"),
+    }
     Ok(Loaded { path, revision, contract, sources, diagnostics })
 }
 
@@ -207,7 +219,8 @@ fn understand(path: &RepoPath, bytes: &[u8], sources: &mut Sources, sink: &mut D
         }
     };
     let id = sources.add(Source::new(path.to_string(), text));
-    let draft = front::lower(sources, id, sink);
+    // What was read is as large as it may be.
+    let draft = front::lower_within(sources, id, usize::MAX, sink);
     let contract = validate(&draft, sources, sink);
     contract.filter(|_| !sink.has_errors())
 }

@@ -15,5 +15,6 @@ pub mod process;
 pub mod records;
 mod signals;
 mod step;
+pub mod survey;
 pub mod terminal;
 pub mod verify;

@@ -1,53 +1,39 @@
 //! Which signals does vplan listen to?
 
-use rustix::event::{PollFd, PollFlags};
 use rustix::process::Signal;
-use signal_hook::SigId;
-use signal_hook::low_level;
-use std::io::{self, Read as _};
-use std::os::unix::net::UnixStream;
+use std::future::poll_fn;
+use std::io;
+use std::task::Poll;
+use tokio::signal::unix::{self, SignalKind};
 
+/// In the order in which those are told that came at the same moment: who asks vplan to end is heard before who asks it to
+/// pause, and the word to go on comes last, so that it undoes the pause.
 const HEARD: [Signal; 5] = [Signal::INT, Signal::TERM, Signal::HUP, Signal::TSTP, Signal::CONT];
 
-/// Listens until it is dropped. What arrives after that is swallowed: a disposition cannot be given back safely while other
+/// Listens. What comes when nobody asks for it any more is swallowed: a disposition cannot be given back safely while other
 /// threads run, and vplan is about to end.
+///
+/// Two of a kind that come before anybody asks are one, as they are to the system (signal(7)): who insists sends another.
 #[derive(Debug)]
-pub(super) struct Signals(Vec<(SigId, Signal, UnixStream)>);
+pub(super) struct Signals(Vec<(Signal, unix::Signal)>);
 
 impl Signals {
-    /// Begins to listen. Whoever started vplan with a signal ignored (`nohup`) wants it ignored.
+    /// Begins to listen; must be called within a runtime that has I/O. Whoever started vplan with a signal ignored (`nohup`)
+    /// wants it ignored.
     pub(super) fn listen() -> io::Result<Self> {
         let ignored = ignored();
-        let mut own = Self(Vec::new());
-        for signal in HEARD {
-            let number = signal.as_raw();
-            if ignored >> (number - 1) & 1 == 1 {
-                continue;
-            }
-            let (ear, mouth) = UnixStream::pair()?;
-            ear.set_nonblocking(true)?;
-            own.0.push((low_level::pipe::register(number, mouth)?, signal, ear));
-        }
-        Ok(own)
+        let heard = HEARD.into_iter().filter(|signal| ignored >> (signal.as_raw() - 1) & 1 == 0);
+        heard.map(|s| Ok((s, unix::signal(SignalKind::from_raw(s.as_raw()))?))).collect::<io::Result<_>>().map(Self)
     }
 
-    /// What to poll.
-    pub(super) fn fds(&self) -> impl Iterator<Item = PollFd<'_>> {
-        self.0.iter().map(|(_, _, ear)| PollFd::new(ear, PollFlags::IN))
-    }
-
-    /// Takes one signal out of each of those that have come. Two Ctrl-C are two.
-    pub(super) fn take(&mut self) -> Vec<Signal> {
-        let came = |ear: &mut UnixStream| matches!(ear.read(&mut [0]), Ok(1));
-        self.0.iter_mut().filter_map(|(_, signal, ear)| came(ear).then_some(*signal)).collect()
-    }
-}
-
-impl Drop for Signals {
-    fn drop(&mut self) {
-        for (id, _, _) in self.0.drain(..) {
-            low_level::unregister(id);
-        }
+    /// Waits for the next one. Nothing is lost when the wait is given up.
+    pub(super) async fn next(&mut self) -> Signal {
+        poll_fn(|context| {
+            let came =
+                |(signal, stream): &mut (Signal, unix::Signal)| stream.poll_recv(context).is_ready().then_some(*signal);
+            self.0.iter_mut().find_map(came).map_or(Poll::Pending, Poll::Ready)
+        })
+        .await
     }
 }
 

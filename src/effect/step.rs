@@ -1,7 +1,6 @@
 //! How does one try of a step go from its start to its end? Some look at files before and after, on a thread of their own.
 
 use super::drive::{Context, Finished};
-use super::environment::Withheld;
 use super::process::attempt::{Attempt, Buffer, Heard, Tried, Try};
 use super::process::capture::{Live, LogPlace};
 use super::process::pool::Pool;
@@ -10,11 +9,12 @@ use crate::base::path::RepoPath;
 use crate::check::Kind;
 use crate::check::evidence::Evidence;
 use crate::plan::Step;
-use rustix::fd::OwnedFd;
+use crate::run::report::Withheld;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::Scope;
 use std::time::{Duration, Instant};
+use tokio::sync::mpsc::UnboundedSender;
 
 /// What the thread of a step tells the one that drives. The number is the step's.
 pub(super) enum Note {
@@ -24,21 +24,6 @@ pub(super) enum Note {
     Looked(usize),
     /// They have been looked at again; the first that has changed.
     LookedAgain(usize, Option<RepoPath>),
-}
-
-/// Where threads leave notes, and how they wake up the one that reads them.
-#[derive(Clone)]
-pub(super) struct Outbox {
-    pub notes: Sender<Note>,
-    pub waker: Arc<OwnedFd>,
-}
-
-impl Outbox {
-    fn leave(&self, note: Note) {
-        // Whoever drives outlives this thread.
-        let _ = self.notes.send(note);
-        let _ = rustix::io::write(&*self.waker, &1_u64.to_ne_bytes());
-    }
 }
 
 /// A try of a step that is under way.
@@ -108,12 +93,12 @@ impl<'e> Busy<'e> {
         context: &'e Context<'e>,
         means: &Means<'_>,
         scope: &'s Scope<'s, 'e>,
-        outbox: &Outbox,
+        outbox: &UnboundedSender<Note>,
     ) -> std::io::Result<Option<Tried>> {
         let (number, step, outbox) = (self.number, self.step, outbox.clone());
         let thread = std::thread::Builder::new().name("step".to_owned());
         if step.kind == Kind::File {
-            let evaluate = move || outbox.leave(Note::Evaluated(number, Box::new((context.evaluate)(step))));
+            let evaluate = move || leave(&outbox, Note::Evaluated(number, Box::new((context.evaluate)(step))));
             thread.spawn_scoped(scope, evaluate)?;
         } else if step.unchanged.is_some() {
             let (watcher, again) = channel();
@@ -220,12 +205,17 @@ impl<'e> Busy<'e> {
     }
 }
 
-fn watch(context: &Context<'_>, number: usize, step: &Step, again: &Receiver<()>, outbox: &Outbox) {
+fn leave(outbox: &UnboundedSender<Note>, note: Note) {
+    // Whoever drives outlives this thread.
+    let _ = outbox.send(note);
+}
+
+fn watch(context: &Context<'_>, number: usize, step: &Step, again: &Receiver<()>, outbox: &UnboundedSender<Note>) {
     let look = (context.watch)(step);
-    outbox.leave(Note::Looked(number));
+    leave(outbox, Note::Looked(number));
     // Nobody asks when the step could not be started.
     if again.recv().is_ok() {
-        outbox.leave(Note::LookedAgain(number, look()));
+        leave(outbox, Note::LookedAgain(number, look()));
     }
 }
 

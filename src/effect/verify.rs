@@ -1,22 +1,24 @@
 //! How is a plan verified? Drive it, classify what failed, repair the plan where the plan was wrong, until a verdict.
 
 use super::drive::{Context, DriveError, Driver, Finished, Message, Running, Watch};
-use super::environment::{Environment, Withheld};
-use super::process::program::Root;
+use super::environment::Environment;
+use super::process::program::{Program, Root};
 use super::records::RunRecord;
 use crate::base::canon::to_canonical;
+use crate::base::word::Word;
 use crate::check::evidence::Evidence;
 use crate::plan::facts::{Facts, Question};
-use crate::plan::{Plan, Refusal, Step};
+use crate::plan::{Plan, Refusal, Rewrite, Step};
 use crate::recover::{self, Failure, Recovery};
 use crate::run::carry::{CarryOver, carry_over};
 use crate::run::event::Event;
 use crate::run::journal::{Entry, FinalStatus, Journal, PlannedStep};
-use crate::run::record::StepRecord;
-use crate::run::report::{Circumstances, Report, refused, report};
+use crate::run::record::{ProgramRecord, StepRecord};
+use crate::run::report::{Circumstances, EnvironmentUse, Report, Withheld, refused, report};
 use crate::run::state::{Ending, RunState};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, btree_map};
 use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt as _;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -46,15 +48,6 @@ pub struct Run<'a> {
 
 /// What an observer sees.
 pub enum Seen<'a> {
-    /// A try has begun.
-    Started {
-        /// Index into the plan's steps.
-        step: usize,
-        /// Its id.
-        id: &'a str,
-        /// Which try, from 1.
-        attempt: u32,
-    },
     /// A step is over.
     Ended {
         /// Index into the plan's steps.
@@ -63,13 +56,20 @@ pub enum Seen<'a> {
         record: &'a StepRecord,
     },
     /// What runs.
-    Running(&'a [Running<'a>]),
+    Running {
+        /// Now, in milliseconds since the run's start.
+        at: u64,
+        /// In plan order.
+        running: &'a [Running<'a>],
+    },
     /// The plan has been rewritten, the run goes on.
     Rewritten {
         /// By which rule.
         rule: &'a str,
-        /// How many steps the plan has now.
-        steps: usize,
+        /// The plan now.
+        plan: &'a Plan,
+        /// How many of its steps have their evidence already.
+        kept: usize,
     },
 }
 
@@ -79,10 +79,6 @@ pub struct Verified {
     pub report: Report,
     /// The plan that was executed last.
     pub plan: Plan,
-    /// Repairs that were looked at and not made, and why.
-    pub refusals: Vec<Refusal>,
-    /// Variables that steps asked for and did not get.
-    pub withheld: Vec<Withheld>,
 }
 
 /// Why a run did not come to a report.
@@ -103,7 +99,8 @@ pub enum VerifyError {
 pub fn verify(plan: Plan, run: Run<'_>, see: &mut dyn FnMut(Seen<'_>)) -> Result<Verified, VerifyError> {
     let Run { root, environment, record, events, max_output, answer, evaluate, watch, tick, mut circumstances } = run;
     let mut book = Book { record, events, journal: Journal::default(), fault: None, unsynced: false };
-    book.begin(&plan)?;
+    circumstances.environment = environment.granted();
+    book.begin(&plan, &circumstances.environment)?;
     let mut plan = Arc::new(plan);
     let mut rounds = Rounds::default();
     let ending;
@@ -128,19 +125,17 @@ pub fn verify(plan: Plan, run: Run<'_>, see: &mut dyn FnMut(Seen<'_>)) -> Result
             // What the plan itself settles is over before anything has happened.
             table.tell_what_is_over();
             driver.drive(&plan, &context, actions, &mut |message| table.tell(message))?;
+            book.resolve(driver.clock().now(), &mut rounds);
             records = state.records();
-            rounds.attach_logs(&mut records);
+            rounds.attach(&mut records);
             let failures = classify(&plan, &mut records, answer);
             let end = state.ending();
-            let Some((next, carried)) = repair(&plan, &failures, &records, &end, answer, &mut rounds) else {
+            let Some((next, rewrite, carried)) = repair(&plan, &failures, &records, &end, answer, &mut rounds) else {
                 ending = end;
                 break;
             };
-            if let Some(rewrite) = next.rewrites.last() {
-                see(Seen::Rewritten { rule: &rewrite.recovery_rule, steps: next.steps.len() });
-                let at = driver.clock().now();
-                book.write(at, Entry::PlanRewritten { rewrite: Box::new(rewrite.clone()) });
-            }
+            see(Seen::Rewritten { rule: &rewrite.recovery_rule, plan: &next, kept: carried.kept.len() });
+            book.write(driver.clock().now(), Entry::PlanRewritten { rewrite: Box::new(rewrite) });
             book.plan(driver.clock().now(), &next);
             circumstances.superseded.extend(carried.superseded);
             kept = carried.kept;
@@ -151,11 +146,13 @@ pub fn verify(plan: Plan, run: Run<'_>, see: &mut dyn FnMut(Seen<'_>)) -> Result
         ending = Ending::default();
     }
     circumstances.run_id = book.record.id().to_owned();
+    circumstances.refusals = rounds.refusals;
+    circumstances.environment.withheld = rounds.withheld.into_values().collect();
     let ending = Ending { storage: ending.storage.clone().or(book.fault.clone()), ..ending };
     let report = report(&plan, records, &ending, circumstances);
     book.end(&report);
     let plan = Arc::unwrap_or_clone(plan);
-    Ok(Verified { report, plan, refusals: rounds.refusals, withheld: rounds.withheld.into_values().collect() })
+    Ok(Verified { report, plan })
 }
 
 /// Names each failure, from what was seen and from facts.
@@ -186,7 +183,7 @@ fn repair(
     ending: &Ending,
     answer: &dyn Fn(&BTreeSet<Question>) -> Facts,
     rounds: &mut Rounds,
-) -> Option<(Plan, CarryOver)> {
+) -> Option<(Plan, Rewrite, CarryOver)> {
     let stopped = ending.cancelled.is_some() || ending.budget_used || ending.storage.is_some();
     if stopped || failures.is_empty() || plan.policy.recover.is_empty() {
         return None;
@@ -194,9 +191,9 @@ fn repair(
     let step = |failure: &Failure| plan.steps.iter().position(|s| s.id == failure.step);
     let questions = failures.iter().filter_map(step).flat_map(|i| recover::questions(plan, i)).collect();
     match recover::recover(plan, failures, &answer(&questions)) {
-        Recovery::Rewritten { plan: next, .. } => {
+        Recovery::Rewritten { plan: next, rewrite } => {
             let carried = carry_over(plan, &next, records.to_vec());
-            Some((*next, carried))
+            Some((*next, rewrite, carried))
         }
         Recovery::Refused(refusals) => {
             rounds.refusals = refusals;
@@ -211,15 +208,33 @@ fn repair(
 struct Rounds {
     /// Logs of the last tries, by step id.
     logs: BTreeMap<String, String>,
+    /// What was started last, by step id.
+    programs: BTreeMap<String, Word>,
+    /// Each file that was started, by path.
+    resolved: BTreeMap<Word, ProgramRecord>,
+    /// Files that have not been read yet.
+    unread: Vec<Program>,
     refusals: Vec<Refusal>,
     withheld: BTreeMap<String, Withheld>,
 }
 
 impl Rounds {
-    fn attach_logs(&self, records: &mut [StepRecord]) {
-        for record in records.iter_mut().filter(|r| r.tries > 0 && r.log.is_none()) {
-            record.log = self.logs.get(&record.id).cloned();
+    fn attach(&self, records: &mut [StepRecord]) {
+        for record in records.iter_mut().filter(|r| r.tries > 0) {
+            record.log = record.log.take().or_else(|| self.logs.get(&record.id).cloned());
+            let started = self.programs.get(&record.id).and_then(|path| self.resolved.get(path));
+            record.program = record.program.take().or_else(|| started.cloned());
         }
+    }
+
+    fn started(&mut self, id: &str, program: &Program) -> Word {
+        let path = Word::new(program.path.as_os_str().as_bytes());
+        self.programs.insert(id.to_owned(), path.clone());
+        if let btree_map::Entry::Vacant(entry) = self.resolved.entry(path.clone()) {
+            entry.insert(ProgramRecord { digest: None, path: path.clone(), size: program.size });
+            self.unread.push(program.clone());
+        }
+        path
     }
 }
 
@@ -238,14 +253,13 @@ impl Table<'_, '_> {
             Message::Event(event, finished) => return self.event(event, finished),
             Message::Starting { step, attempt, limit_ms, at } => {
                 let id = self.plan.steps.get(step).map_or("", |s| s.id.as_str());
-                (self.see)(Seen::Started { step, id, attempt });
                 (at, self.book.write(at, Entry::StepStarted { attempt, id: id.to_owned(), limit_ms }))
             }
             Message::Tick { running, at } => {
-                (self.see)(Seen::Running(running));
+                (self.see)(Seen::Running { at, running });
                 (at, true)
             }
-            Message::Settled { at } => (at, self.book.settle()),
+            Message::Settled { at } => (at, self.book.resolve(at, self.rounds) && self.book.settle()),
             Message::Suspended | Message::Resumed => (0, true),
         };
         if written { Vec::new() } else { self.storage_failed(at) }
@@ -281,6 +295,7 @@ impl Table<'_, '_> {
                 None => self.rounds.logs.remove(&id),
             };
         }
+        let program = finished.and_then(|f| f.program.as_ref()).map(|p| self.rounds.started(&id, p));
         let Some(record) = self.state.last_try(step) else { return true };
         let entry = Entry::StepFinished {
             attempt,
@@ -290,6 +305,7 @@ impl Table<'_, '_> {
             id,
             leaked: record.leaked,
             log,
+            program,
             reason: record.reason,
             signal: record.signal.clone(),
             status: record.status,
@@ -329,9 +345,10 @@ struct Book<'e> {
 }
 
 impl Book<'_> {
-    fn begin(&mut self, plan: &Plan) -> io::Result<()> {
+    fn begin(&mut self, plan: &Plan, environment: &EnvironmentUse) -> io::Result<()> {
         let started_at = Some(super::records::wall_clock());
-        self.write(0, Entry::RunStarted { run_id: self.record.id().to_owned(), started_at, version: 1 });
+        let environment = Some(environment.clone()).filter(|e| *e != EnvironmentUse::default());
+        self.write(0, Entry::RunStarted { environment, run_id: self.record.id().to_owned(), started_at, version: 1 });
         self.plan(0, plan);
         self.sync();
         self.fault.take().map_or(Ok(()), |message| Err(io::Error::other(message)))
@@ -355,6 +372,18 @@ impl Book<'_> {
         }
         let written = self.record.append(&line);
         self.note(written)
+    }
+
+    /// Writes down what the files are that steps have started.
+    fn resolve(&mut self, at: u64, rounds: &mut Rounds) -> bool {
+        let mut written = true;
+        for program in std::mem::take(&mut rounds.unread) {
+            let path = Word::new(program.path.as_os_str().as_bytes());
+            let Some(record) = rounds.resolved.get_mut(&path) else { continue };
+            record.digest = program.digest();
+            written &= self.write(at, Entry::ProgramResolved { program: record.clone() });
+        }
+        written
     }
 
     fn settle(&mut self) -> bool {

@@ -4,19 +4,13 @@ use crate::base::command::is_env_name;
 use crate::base::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::base::span::{Place, SourceId, Span};
 use crate::base::unit::{MAX_INTEGER, UnitError, parse_duration, parse_size};
-use crate::check::Severity;
 use crate::check::request::{Assertion, FileType};
+use crate::check::{FORMATS, Severity};
 use crate::contract::draft::{At, Sel, SelKind, Setting};
 use crate::lang::ast::{Arg, Node, Value};
 use crate::lang::error::{self, shown};
 use crate::lang::statement::{Keyword, Slot};
 use crate::lang::suggest::nearest;
-
-/// How output can be read (language.md section 6).
-const FORMATS: &[&str] = &[
-    "auto", "cargo", "rustc", "tsc", "eslint", "gcc", "javac", "mypy", "pytest", "unittest", "jest", "vitest", "mocha",
-    "tap", "go", "dotnet", "junit", "trx", "sarif",
-];
 
 /// How report files can be read (language.md section 6).
 const REPORTS: &[&str] = &["junit", "trx", "tap", "sarif"];

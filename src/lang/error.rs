@@ -23,6 +23,8 @@ codes! {
     NESTED_TOO_DEEP = "nested_too_deep";
     /// A carriage return without a line feed.
     LONE_CARRIAGE_RETURN = "lone_carriage_return";
+    /// A NUL character, which no argument and no path can hold.
+    NUL = "nul";
     /// A bidirectional control character outside comments.
     BIDI_CONTROL = "bidi_control";
     /// A bidirectional control character in a comment (a warning).

@@ -168,7 +168,15 @@ pub fn answer(recovery: Recovery, failures: &[Failure]) -> Answer {
                 version: 1,
             };
         }
-        Recovery::Refused(refusals) => refusals.into_iter().map(refusal).collect::<Vec<_>>().join("; "),
+        Recovery::Refused(refusals) => {
+            let mut reasons: Vec<String> = Vec::new();
+            for reason in refusals.into_iter().map(refusal) {
+                if !reasons.contains(&reason) {
+                    reasons.push(reason);
+                }
+            }
+            reasons.join("; ")
+        }
         Recovery::NotApplicable => {
             let mut codes: Vec<&str> = failures.iter().map(|f| f.code.name()).collect();
             codes.sort_unstable();

@@ -135,7 +135,10 @@ pub fn recover(plan: &Plan, failures: &[Failure], facts: &Facts) -> Recovery {
         let case = Case { plan, index: *index, step, failures: &failures, facts };
         for rule in rules::ALL.into_iter().filter(|rule| rule.fires_on == failure.code) {
             let reason = match (rule.rewrite)(&case) {
-                None => continue,
+                None => {
+                    tracing::debug!(step = %step.id, rule = rule.name, "a rule has nothing to say");
+                    continue;
+                }
                 Some(_) if !plan.policy.recover.iter().any(|name| name == rule.name) => {
                     "the plan's policy does not allow it".to_owned()
                 }
@@ -143,11 +146,15 @@ pub fn recover(plan: &Plan, failures: &[Failure], facts: &Facts) -> Recovery {
                 Some(Ok(change)) => {
                     let (plan, rewrite) = rewrite::apply(plan, rule, failure, change);
                     match rewrite::well_formed(&plan) {
-                        Ok(()) => return Recovery::Rewritten { plan: Box::new(plan), rewrite },
+                        Ok(()) => {
+                            tracing::debug!(step = %step.id, rule = rule.name, "a rule applies");
+                            return Recovery::Rewritten { plan: Box::new(plan), rewrite };
+                        }
                         Err(reason) => reason,
                     }
                 }
             };
+            tracing::debug!(step = %step.id, rule = rule.name, %reason, "a rule is refused");
             refusals.push(Refusal { reason, recovery_rule: rule.name.to_owned(), step: step.id.clone() });
         }
     }
@@ -160,6 +167,12 @@ pub fn recover(plan: &Plan, failures: &[Failure], facts: &Facts) -> Recovery {
 #[must_use]
 pub fn preflight(plan: Plan, facts: &Facts) -> Plan {
     preflight::repair(plan, facts)
+}
+
+/// The failures that [`preflight`] foresees, in plan order, before any repair.
+#[must_use]
+pub fn foreseen(plan: &Plan, facts: &Facts) -> Vec<Failure> {
+    preflight::foreseen(plan, facts)
 }
 
 /// The facts that [`preflight`] depends on.

@@ -32,7 +32,11 @@ pub(super) fn repair(mut plan: Plan, facts: &Facts) -> Plan {
     }
 }
 
-/// All failures that are certain, in plan order.
+/// What is certain to fail, in plan order, before any repair.
+pub(super) fn foreseen(plan: &Plan, facts: &Facts) -> Vec<Failure> {
+    failures(plan, facts, &mut BTreeSet::new())
+}
+
 fn failures(plan: &Plan, facts: &Facts, consulted: &mut BTreeSet<Question>) -> Vec<Failure> {
     (0..plan.steps.len()).filter_map(|i| certain(plan, i, facts, consulted)).collect()
 }

@@ -97,25 +97,6 @@ pub fn well_formed(plan: &Plan) -> Result<(), String> {
     }
 }
 
-/// Ids of the steps whose evidence stays after a rewrite: those in front of the first step that is another, or stands
-/// elsewhere. A cleanup that moved has removed what was produced, so the producer is not among them.
-#[must_use]
-pub fn kept(before: &Plan, after: &Plan, rewrite: &Rewrite) -> BTreeSet<String> {
-    let same = before.steps.iter().zip(&after.steps).take_while(|(a, b)| a == b).count();
-    let moved = |found: &sequence::Misplaced| found.cleanups.contains(&same);
-    let producer = (0..before.steps.len())
-        .filter_map(|i| sequence::misplaced(before, i))
-        .filter(moved)
-        .map(|found| found.producer.unwrap_or(0))
-        .min();
-    let end = match producer {
-        _ if rewrite.recovery_rule != super::rules::reorder_after_cleanup::RULE.name => same,
-        Some(producer) => producer.min(same),
-        None => 0,
-    };
-    after.steps.iter().take(end).map(|s| s.id.clone()).collect()
-}
-
 /// Puts `ids` in the place of `gone` in a list of predecessors, in the order of the plan.
 pub(super) fn replace_predecessor(list: &mut Vec<String>, gone: &str, ids: &[String], order: &BTreeMap<String, usize>) {
     if !list.iter().any(|id| id == gone) {

@@ -4,8 +4,11 @@
 //! interrupted, whatever else it says.
 
 use super::event::Interrupt;
+use super::record::ProgramRecord;
+use super::report::EnvironmentUse;
 use super::verdict::Verdict;
 use crate::base::canon::Digest;
+use crate::base::word::Word;
 use crate::check::outcome::{Cause, Status};
 use crate::plan::{Coverage, Rewrite};
 use serde::{Deserialize, Serialize};
@@ -30,6 +33,9 @@ pub enum Entry {
     /// Always the first line.
     #[serde(rename = "run.started")]
     RunStarted {
+        /// What the operator lets through to steps (`--grant-env`, `--inherit-env`), if anything.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        environment: Option<EnvironmentUse>,
         /// The run.
         run_id: String,
         /// When, by the wall clock: RFC 3339, UTC. For people; nothing depends on it.
@@ -78,6 +84,9 @@ pub enum Entry {
         /// Its log.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         log: Option<String>,
+        /// The file that was started: the path of a [`Entry::ProgramResolved`].
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        program: Option<Word>,
         /// What decided.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<Cause>,
@@ -86,6 +95,12 @@ pub enum Entry {
         signal: Option<String>,
         /// What it came to.
         status: Status,
+    },
+    /// What a file is that steps start. Once for each file, after the end of the first step that did.
+    #[serde(rename = "program.resolved")]
+    ProgramResolved {
+        /// The file.
+        program: ProgramRecord,
     },
     /// Recovery has rewritten the plan; a `plan.compiled` follows.
     #[serde(rename = "plan.rewritten")]
@@ -271,7 +286,7 @@ fn apply(run: &mut ReplayedRun, index: &mut BTreeMap<String, usize>, entry: Entr
             set(&mut run.steps, &id, Stands::Ended(status, reason), attempt.min(1));
         }
         Entry::PlanRewritten { rewrite } => run.rewrites.push(*rewrite),
-        Entry::RunInterrupted { .. } => {}
+        Entry::ProgramResolved { .. } | Entry::RunInterrupted { .. } => {}
         Entry::RunFinished { coverage, exit_code, steps, verdict } => {
             for FinalStatus { id, status, reason } in steps {
                 set(&mut run.steps, &id, Stands::Ended(status, reason), 0);

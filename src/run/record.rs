@@ -1,6 +1,7 @@
 //! What is known of one step when it has ended? One entry of a report's `steps`.
 
-use crate::base::word::is_unsafe_to_show;
+use crate::base::canon::Digest;
+use crate::base::word::{Word, is_unsafe_to_show};
 use crate::check::evidence::{Captured, Evidence};
 use crate::check::outcome::{Cause, Outcome, Status};
 use crate::plan::Step;
@@ -40,6 +41,9 @@ pub struct StepRecord {
     /// The log of its last try, relative to the run's directory. Set by the caller.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<String>,
+    /// The file that was started. Set by the caller.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<ProgramRecord>,
     /// What decided its status; absent only for a plain pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<Cause>,
@@ -59,6 +63,19 @@ pub struct StepRecord {
     pub tests: Option<TestCounts>,
     /// How many tries came to their own end.
     pub tries: u32,
+}
+
+/// The file that the first word of a command named (engine.md section 7).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ProgramRecord {
+    /// Of its content; absent when it was replaced or could not be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<Digest>,
+    /// Where it is: an absolute path.
+    pub path: Word,
+    /// In bytes.
+    pub size: u64,
 }
 
 /// A finding of a compiler or linter (engine.md section 14).
@@ -115,6 +132,7 @@ impl StepRecord {
             id: step.id.clone(),
             leaked: 0,
             log: None,
+            program: None,
             reason: outcome.cause,
             signal: None,
             status: outcome.status,

@@ -65,7 +65,8 @@ fn never(state: &RunState, index: usize, step: &Step, track: &Track, before: &[S
             // What it needs shares its fate; the root says more than "needs".
             None | Some((_, Status::NotRun, Some(Cause::Budget | Cause::Cancelled | Cause::Storage))) => {}
             Some((needed, status, _)) => {
-                return not_run(Cause::Needs, format!("`{}`, which it needs, is {}", name(needed), status.name()));
+                let how = if status == Status::NotRun { "did not run" } else { "did not pass" };
+                return not_run(Cause::Needs, format!("`{}`, which it needs, {how}", name(needed)));
             }
         }
     }

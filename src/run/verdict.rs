@@ -306,11 +306,16 @@ impl Run<'_> {
 
 /// A step's end on one line.
 fn said(record: &StepRecord) -> String {
-    let id = visible(record.id.as_bytes());
-    match &record.detail {
-        Some(detail) => format!("`{id}` is {}: {detail}", record.status.name()),
-        None => format!("`{id}` is {}", record.status.name()),
-    }
+    let what = match record.status {
+        Status::Errored => "could not be run",
+        Status::Failed => "failed",
+        Status::TimedOut => "timed out",
+        Status::Skipped => "was skipped",
+        Status::NotRun => "did not run",
+        Status::Passed | Status::PassedWithWarnings | Status::Flaky | Status::Cached => "passed",
+    };
+    let detail = record.detail.as_ref().map_or_else(String::new, |detail| format!(": {detail}"));
+    format!("`{}` {what}{detail}", visible(record.id.as_bytes()))
 }
 
 #[cfg(test)]

@@ -81,6 +81,7 @@ fn supervised(root: &Root, jobs: usize) -> Duration {
                         id: last.id.clone(),
                         leaked: last.leaked,
                         log: finished.and_then(|f| f.log.clone()),
+                        program: None,
                         reason: last.reason,
                         signal: None,
                         status: last.status,

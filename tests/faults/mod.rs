@@ -5,3 +5,4 @@ mod git;
 mod harness;
 mod output;
 mod records;
+mod run;

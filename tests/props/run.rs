@@ -393,7 +393,8 @@ proptest! {
 fn journal(case: &Case, played: &Played) -> String {
     let mut journal = Journal::default();
     let steps = case.plan.steps.iter().map(|s| PlannedStep { command: s.command.clone(), id: s.id.clone() }).collect();
-    let mut text = journal.line(0, Entry::RunStarted { run_id: "r".into(), started_at: None, version: 1 });
+    let mut text =
+        journal.line(0, Entry::RunStarted { environment: None, run_id: "r".into(), started_at: None, version: 1 });
     text += &journal.line(0, Entry::PlanCompiled { digest: case.plan.digest.clone(), steps });
     for (t, happening) in &played.trace {
         let id = |step: &usize| case.plan.steps[*step].id.clone();
@@ -411,6 +412,7 @@ fn journal(case: &Case, played: &Played) -> String {
                     id: id(step),
                     leaked: 0,
                     log: None,
+                    program: None,
                     reason: None,
                     signal: None,
                     status: Status::Passed,

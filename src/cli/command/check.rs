@@ -1,4 +1,4 @@
-//! `vplan check`: is the contract right?
+//! `vplan check`: is the contract right, and does it fit the repository?
 
 use super::format;
 use crate::base::diagnostic::{Diagnostic, Severity};
@@ -9,6 +9,7 @@ use crate::cli::render::diagnostic;
 use crate::cli::render::style::count;
 use crate::cli::session::{invalid, load_contract, locate};
 use crate::cli::terminal::Terminal;
+use crate::effect::survey;
 use crate::run::verdict::Exit;
 
 /// Shows every error and warning of the contract; exit 3 when one of them is an error, or is denied.
@@ -20,7 +21,11 @@ pub fn run(global: &Global, args: &Check, terminal: &Terminal) -> Result<u8, Fai
     let site = locate(global)?;
     args.deny.iter().try_for_each(|word| known(word))?;
     let loaded = load_contract(&site, global)?;
-    let list = loaded.diagnostics.clone().sorted();
+    let mut found = loaded.diagnostics.clone();
+    if let Some(contract) = &loaded.contract {
+        found.append(survey::survey(&site, contract, &loaded.sources));
+    }
+    let list = found.sorted();
     if format == Format::Json {
         terminal.print(&(diagnostic::json(&loaded.sources, &list).to_string() + "\n"));
     }
@@ -53,7 +58,7 @@ pub fn run(global: &Global, args: &Check, terminal: &Terminal) -> Result<u8, Fai
 
 /// `--deny` takes a group or a code; a word that denies nothing would deny nothing silently.
 fn known(word: &str) -> Result<(), Failure> {
-    let codes = crate::lang::error::CODES.iter().chain(crate::contract::error::CODES);
+    let codes = crate::lang::error::CODES.iter().chain(crate::contract::error::CODES).chain(survey::CODES);
     if matches!(word, "warnings" | "shell") || codes.map(|c| c.0).any(|c| c == word) {
         return Ok(());
     }

@@ -21,7 +21,7 @@ pub fn run(global: &Global, args: &Explain, terminal: &Terminal) -> Result<u8, F
         Some(_) => &[Format::Text],
     };
     let format = format(global, known)?;
-    let session = Session::open(global, &args.request)?;
+    let session = Session::open(global, &args.request, terminal)?;
     let (plan, facts) = session.plan(&args.request)?;
     let style = Colors(terminal.color);
     let options = Options { style: &style, width: terminal.width, ..Options::default() };

@@ -18,7 +18,10 @@ pub fn run(args: &Help, terminal: &Terminal) -> Result<u8, Failure> {
     let topic = args.topic.as_deref();
     match TOPICS.iter().find(|(name, _)| Some(*name) == topic) {
         Some((_, text)) => terminal.print(text),
-        None => terminal.print(&subcommand(topic)?.render_long_help().to_string()),
+        None => {
+            let help = subcommand(topic)?.render_long_help();
+            terminal.print(&if terminal.color { help.ansi().to_string() } else { help.to_string() });
+        }
     }
     Ok(Exit::Success.code())
 }

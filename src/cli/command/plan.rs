@@ -17,7 +17,7 @@ use crate::run::verdict::Exit;
 /// A contract or a request that does not fit.
 pub fn run(global: &Global, args: &PlanArgs, terminal: &Terminal) -> Result<u8, Failure> {
     let format = format(global, &[Format::Text, Format::Json, Format::Canonical, Format::Kdl])?;
-    let session = Session::open(global, &args.request)?;
+    let session = Session::open(global, &args.request, terminal)?;
     let (plan, facts) = session.plan(&args.request)?;
     match format {
         Format::Json => terminal.print_with(|out| write_json(&plan, &mut *out).and_then(|()| out.write_all(b"\n"))),

@@ -22,7 +22,7 @@ use crate::effect::records::{RecordError, RunRecord};
 use crate::effect::terminal::same_stream;
 use crate::effect::verify::{self, Seen, Verified, verify};
 use crate::plan::{Step, scope::OUTSIDE};
-use crate::run::report::{Circumstances, DEFAULT_RETRIES};
+use crate::run::report::{Circumstances, DEFAULT_RETRIES, Report};
 use crate::run::verdict::{Exit, Require};
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -39,11 +39,13 @@ const TICK: Duration = Duration::from_millis(200);
 pub fn run(global: &Global, args: &Run, terminal: &Terminal) -> Result<u8, Failure> {
     let format = format(global, &[Format::Text, Format::Json])?;
     let grants = grants(args)?;
-    if args.events.as_deref() == Some(Path::new("-")) && format == Format::Json {
+    // Standard output is then for a program, and people read standard error.
+    let streams = args.events.as_deref() == Some(Path::new("-"));
+    if streams && format == Format::Json {
         let message = "standard output holds one JSON document or the events, not both";
         return Err(Failure::usage("vplan::usage::events", message).help("write the events to a file"));
     }
-    let session = Session::open(global, &args.request)?;
+    let session = Session::open(global, &args.request, terminal)?;
     let (plan, _) = session.plan(&args.request)?;
     let containment = containment(args)?;
     let violations = plan.notes.iter().filter(|n| n.kind == OUTSIDE).map(|n| n.message.clone()).collect();
@@ -77,42 +79,48 @@ pub fn run(global: &Global, args: &Run, terminal: &Terminal) -> Result<u8, Failu
         },
     };
     let verified = verify(plan, run, &mut |seen| match seen {
-        Seen::Started { step, id, attempt } => progress.started(step, id, attempt),
         Seen::Ended { step, record } => progress.ended(step, record, terminal),
-        Seen::Running(running) => running.iter().for_each(|r| progress.tail(r.step, &r.live.tail())),
-        Seen::Rewritten { rule, steps } => progress.rewritten(rule, steps, terminal),
+        Seen::Running { at, running } => progress.running(at, running),
+        Seen::Rewritten { rule, plan, kept } => progress.rewritten(rule, plan, kept, terminal),
     });
-    let seen = if same_stream() { progress.seen() } else { BTreeSet::new() };
+    let seen = if streams || same_stream() { progress.seen() } else { BTreeSet::new() };
     progress.close();
     let verified = verified.map_err(|e| Failure::new(Exit::Internal.code(), "vplan::run", e.to_string()))?;
-    show(&verified, &session, &place, format, &seen, terminal);
+    withheld(&verified.report, terminal);
+    if format == Format::Json {
+        terminal.print_json(&verified.report);
+        return Ok(verified.report.exit_code);
+    }
+    let look = render::report::Look {
+        color: if streams { terminal.color_stderr } else { terminal.color },
+        columns: terminal.columns,
+        seen: &seen,
+        quiet: terminal.quiet,
+    };
+    let text = text(&verified, &session, &place, look);
+    if streams {
+        terminal.note(&text);
+    } else {
+        terminal.print(&text);
+    }
     Ok(verified.report.exit_code)
 }
 
-fn show(
-    verified: &Verified,
-    session: &Session,
-    place: &str,
-    format: Format,
-    seen: &BTreeSet<String>,
-    terminal: &Terminal,
-) {
-    for withheld in &verified.withheld {
+fn withheld(report: &Report, terminal: &Terminal) {
+    for withheld in &report.environment.withheld {
         let sign = paint(terminal.color_stderr, Tone::Warn, "!");
-        terminal.note(&format!("  {sign} `{}` was withheld: {}\n", visible(withheld.name.as_bytes()), withheld.reason));
+        terminal.note(&format!("  {sign} withheld: {}\n", withheld.reason));
     }
-    if format == Format::Json {
-        terminal.print_json(&verified.report);
-        return;
-    }
+}
+
+fn text(verified: &Verified, session: &Session, place: &str, look: render::report::Look<'_>) -> String {
     let shown = Path::new(place).strip_prefix(&session.site.root).map_or(place.to_owned(), |p| p.display().to_string());
-    let look = render::report::Look { color: terminal.color, seen, quiet: terminal.quiet };
     let mut text = render::report::report(&verified.report, &verified.plan, Some(&shown), look);
-    for refusal in &verified.refusals {
+    for refusal in &verified.report.refusals {
         let what = format!("{} was not applied: {}", refusal.recovery_rule, refusal.reason);
-        text.push_str(&format!("  {} {}\n", paint(terminal.color, Tone::Faint, "↻"), visible(what.as_bytes())));
+        text.push_str(&format!("  {} {}\n", paint(look.color, Tone::Faint, "↻"), visible(what.as_bytes())));
     }
-    terminal.print(&text);
+    text
 }
 
 fn grants(args: &Run) -> Result<Grants, Failure> {

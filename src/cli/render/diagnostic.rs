@@ -4,16 +4,91 @@ use crate::base::diagnostic::{Diagnostic, Severity};
 use crate::base::source::{Source, Sources};
 use crate::base::word::{is_unsafe_to_show, visible};
 use crate::cli::error::Failure;
-use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode};
+use miette::{
+    GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteError, MietteSpanContents, SourceCode, SourceSpan,
+    SpanContents,
+};
 
 /// At most so many messages are shown; the rest are counted.
 const SHOWN: usize = 100;
+
+/// A file as it is shown: whole lines, or what surrounds the place in a line that is too long.
+#[derive(Debug)]
+struct Shown {
+    name: String,
+    text: String,
+    /// Offset of the first byte of each line.
+    lines: Vec<usize>,
+    /// How many bytes of a line are shown at most, about.
+    room: usize,
+}
 
 /// A message with the file it is about, as miette wants it.
 #[derive(Debug)]
 struct Report<'a> {
     diagnostic: &'a Diagnostic,
-    source: Option<NamedSource<String>>,
+    source: Option<&'a Shown>,
+}
+
+impl Shown {
+    fn new(source: &Source, width: usize) -> Self {
+        // With an end behind the last line, an empty file has a line too.
+        let text = inert_source(source) + "\n";
+        let mut lines = vec![0];
+        lines.extend(text.bytes().enumerate().filter(|(_, b)| *b == b'\n').map(|(i, _)| i + 1));
+        // Line number, frame and borders take some columns.
+        Self { name: visible(source.name().as_bytes()), text, lines, room: width.saturating_sub(12).max(40) }
+    }
+
+    /// The line that an offset lies in, from 0.
+    fn line(&self, offset: usize) -> usize {
+        self.lines.partition_point(|start| *start <= offset).saturating_sub(1)
+    }
+
+    /// The nearest boundary between characters at or before an offset.
+    fn floor(&self, offset: usize) -> usize {
+        (0..=offset.min(self.text.len())).rev().find(|i| self.text.is_char_boundary(*i)).unwrap_or(0)
+    }
+
+    /// A span that is no longer than a line has room for: a frame around it is read, not scrolled.
+    fn clamp(&self, start: usize, length: usize) -> (usize, usize) {
+        let start = self.floor(start);
+        let end = self.floor(start.saturating_add(length.min(self.room)));
+        (start, end.saturating_sub(start))
+    }
+}
+
+impl SourceCode for Shown {
+    fn read_span<'a>(
+        &'a self,
+        span: &SourceSpan,
+        _before: usize,
+        _after: usize,
+    ) -> Result<Box<dyn SpanContents<'a> + 'a>, MietteError> {
+        let (start, end) = (span.offset(), span.offset() + span.len());
+        let (first, last) = (self.line(start), self.line(end.saturating_sub(1).max(start)));
+        let line_start = self.lines.get(first).copied().unwrap_or(0);
+        let line_end = self.lines.get(last + 1).map_or(self.text.len(), |next| next - 1);
+        let (mut from, mut to) = (line_start, line_end);
+        if first == last && line_end - line_start > self.room {
+            let spare = self.room.saturating_sub(span.len()) / 2;
+            from = self.floor(start.saturating_sub(spare)).max(line_start);
+            to = self.floor(end.saturating_add(spare).max(from + self.room)).min(line_end);
+        }
+        if to == line_end {
+            // With its end, for what points at that, and for a line of nothing.
+            to = (to + 1).min(self.text.len());
+        }
+        let data = self.text.get(from..to).ok_or(MietteError::OutOfBounds)?;
+        Ok(Box::new(MietteSpanContents::new_named(
+            self.name.clone(),
+            data.as_bytes(),
+            (from, data.len()).into(),
+            first,
+            start - line_start,
+            last - first + 1,
+        )))
+    }
 }
 
 impl std::fmt::Display for Report<'_> {
@@ -41,14 +116,15 @@ impl miette::Diagnostic for Report<'_> {
     }
 
     fn source_code(&self) -> Option<&dyn SourceCode> {
-        self.source.as_ref().map(|s| s as &dyn SourceCode)
+        self.source.map(|s| s as &dyn SourceCode)
     }
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
         let first = self.diagnostic.labels.first()?.place.source;
+        let source = self.source?;
         Some(Box::new(self.diagnostic.labels.iter().enumerate().filter(move |(_, l)| l.place.source == first).map(
             |(i, l)| {
-                let span = (l.place.span.start, l.place.span.len());
+                let span = source.clamp(l.place.span.start, l.place.span.len());
                 let text = Some(visible(l.text.as_bytes()));
                 if i == 0 {
                     LabeledSpan::new_primary_with_span(text, span)
@@ -68,9 +144,10 @@ fn inert_source(source: &Source) -> String {
         return text.to_owned();
     }
     text.chars()
-        .flat_map(|c| {
-            let (fill, times) = if harmful(c) { ('?', c.len_utf8()) } else { (c, 1) };
-            std::iter::repeat_n(fill, times)
+        .flat_map(|c| match c.len_utf8() {
+            _ if !harmful(c) => std::iter::repeat_n(c, 1),
+            3 => std::iter::repeat_n('\u{fffd}', 1),
+            length => std::iter::repeat_n('?', length),
         })
         .collect()
 }
@@ -82,7 +159,7 @@ fn inert(text: &str) -> String {
 
 fn handler(color: bool, width: usize) -> GraphicalReportHandler {
     let theme = if color { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
-    GraphicalReportHandler::new_themed(theme).with_width(width).with_links(false).with_context_lines(1)
+    GraphicalReportHandler::new_themed(theme).with_width(width).with_links(false).with_context_lines(0)
 }
 
 /// Messages about texts, in the order given.
@@ -91,11 +168,10 @@ pub fn diagnostics(sources: &Sources, list: &[Diagnostic], color: bool, width: u
     let handler = handler(color, width);
     let mut out = String::new();
     // Rendering a source costs its length: once a file, not once a message.
-    let texts: Vec<(String, String)> =
-        sources.iter().map(|(_, s)| (visible(s.name().as_bytes()), inert_source(s))).collect();
+    let texts: Vec<Shown> = sources.iter().map(|(_, s)| Shown::new(s, width)).collect();
     for diagnostic in list.iter().take(SHOWN) {
         let id = diagnostic.labels.first().map(|l| usize::from(l.place.source.0));
-        let source = id.and_then(|i| texts.get(i)).map(|(name, text)| NamedSource::new(name, text.clone()));
+        let source = id.and_then(|i| texts.get(i));
         // The handler fails only when the writer does, and a string does not.
         let _ = handler.render_report(&mut out, &Report { diagnostic, source });
         out.push('\n');
@@ -146,4 +222,50 @@ pub fn json(sources: &Sources, list: &[Diagnostic]) -> serde_json::Value {
         })
     };
     serde_json::json!({ "version": 1, "diagnostics": list.iter().map(one).collect::<Vec<_>>() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::diagnostic::Code;
+    use crate::base::span::{Place, Span};
+
+    fn shown(text: &str, spans: &[(usize, usize)]) -> String {
+        let mut sources = Sources::default();
+        let id = sources.add(Source::new("f", text));
+        let label =
+            |d: Diagnostic, (start, end): &(usize, usize)| d.label(Place::new(id, Span::new(*start, *end)), "here");
+        let diagnostic = spans.iter().fold(Diagnostic::error(Code("c"), "m"), label);
+        diagnostics(&sources, &[diagnostic], false, 60)
+    }
+
+    #[test]
+    fn whole_lines_are_shown() {
+        let text = "first\n\tcheck a: echo 日本 x\r\nlast";
+        let out = shown(text, &[(14, 15)]);
+        assert!(out.contains("check a: echo 日本 x\n") && out.contains("[f:2:9]"), "{out}");
+        assert!(!out.contains("first") && !out.contains("last"), "{out}");
+        for (text, span) in
+            [("", (0, 0)), ("a", (1, 1)), ("a\n", (2, 2)), ("a\n", (1, 2)), ("\n\nb", (1, 1)), ("a", (0, 900))]
+        {
+            let out = shown(text, &[span]);
+            assert!(out.contains("here") && out.contains("[f:"), "{text:?}: {out}");
+        }
+    }
+
+    #[test]
+    fn a_long_line_is_shown_around_the_place() {
+        let text = format!("{}HERE{}\nnext", "é".repeat(5_000), "日".repeat(5_000));
+        for spans in [&[(10_000, 10_004)][..], &[(0, 20_000)], &[(25_003, 25_004)], &[(0, 2), (25_001, 25_004)]] {
+            let out = shown(&text, spans);
+            assert!(out.contains("here") && out.len() < 80_000, "{spans:?}: {out}");
+            assert!(spans.len() > 1 || out.lines().all(|l| l.chars().count() < 120), "{spans:?}: {out}");
+        }
+    }
+
+    #[test]
+    fn nothing_hostile_reaches_the_terminal() {
+        let out = shown("a\u{202e}b\u{1b}[2J\u{85}c\n", &[(0, 1)]);
+        assert!(out.contains("a\u{fffd}b?[2J??c"), "{out:?}");
+    }
 }

@@ -2,6 +2,7 @@
 
 use super::style::{Tone, cut, duration, mark, paint};
 use crate::base::word::visible;
+use crate::check::Severity;
 use crate::check::outcome::Status;
 use crate::plan::{Coverage, Plan, Rewrite};
 use crate::run::feedback::Excerpt;
@@ -18,6 +19,8 @@ const LINES: usize = 20;
 pub struct Look<'a> {
     /// In colour.
     pub color: bool,
+    /// Columns that a line must not pass, if there are any.
+    pub columns: Option<usize>,
     /// Steps whose line the reader has seen already.
     pub seen: &'a BTreeSet<String>,
     /// Only what went wrong.
@@ -27,7 +30,7 @@ pub struct Look<'a> {
 /// What a person reads when a run has ended. `records` is the directory of the run's record, if it has one.
 #[must_use]
 pub fn report(report: &Report, plan: &Plan, records: Option<&str>, look: Look<'_>) -> String {
-    let Look { color, seen, quiet } = look;
+    let Look { color, columns, seen, quiet } = look;
     let mut out = String::new();
     if quiet && report.exit_code == 0 {
         return out;
@@ -35,17 +38,17 @@ pub fn report(report: &Report, plan: &Plan, records: Option<&str>, look: Look<'_
     for rewrite in &report.rewrites {
         out.push_str(&self::rewrite(rewrite, color));
     }
-    let width = report.steps.iter().map(|s| visible(s.id.as_bytes()).chars().count()).max().unwrap_or(0).min(40);
+    let rows = Rows::new(plan, columns, color);
     for step in report.steps.iter().filter(|s| !seen.contains(&s.id)) {
-        out.push_str(&line(step, width, color));
+        out.push_str(&rows.line(step));
     }
     for note in &report.notes {
         out.push_str(&format!("  {} {}\n", paint(color, Tone::Warn, "!"), visible(note.message.as_bytes())));
     }
     for step in report.steps.iter().filter(|s| s.status.is_failure()) {
-        out.push_str(&failure(step, report, records, color));
+        out.push_str(&failure(step, report, records, &rows));
     }
-    out.push_str(&verdict(report, plan, color));
+    out.push_str(&verdict(report, plan, &rows));
     out
 }
 
@@ -82,30 +85,71 @@ pub fn rewrite(rewrite: &Rewrite, color: bool) -> String {
     out
 }
 
-/// One step on one line.
-#[must_use]
-pub fn line(step: &StepRecord, width: usize, color: bool) -> String {
-    let (sign, tone) = mark(step.status);
-    let id = visible(step.id.as_bytes());
-    let time = if step.tries > 0 { duration(step.duration_ms) } else { String::new() };
-    let mut what = match (step.status, &step.detail) {
-        (Status::Passed, None) => visible(step.command.as_bytes()),
-        (Status::NotRun, Some(detail)) => format!("not run: {detail}"),
-        (Status::Skipped, Some(detail)) => format!("skipped: {detail}"),
-        (Status::Flaky, _) => format!("flaky: passed on try {}", step.tries),
-        (Status::Passed, Some(detail)) => format!("{} ({detail})", visible(step.command.as_bytes())),
-        (status, detail) => detail.clone().unwrap_or_else(|| status.name().replace('_', " ")),
-    };
-    if step.leaked > 0 {
-        let noun = if step.leaked == 1 { "process" } else { "processes" };
-        what.push_str(&format!("; left {} {noun} behind, which were stopped", step.leaked));
-    }
-    format!("  {} {id:<width$}  {time:>7}  {}\n", paint(color, tone, sign), paint(color, Tone::Faint, &cut(&what, 100)),)
+/// Steps on a line each, below each other.
+#[derive(Debug)]
+pub struct Rows {
+    color: bool,
+    /// Of the longest id.
+    width: usize,
+    /// What is left of a line behind id and time.
+    room: usize,
+    /// Ids of the steps whose failure is a warning.
+    warnings: BTreeSet<String>,
 }
 
-fn failure(step: &StepRecord, report: &Report, records: Option<&str>, color: bool) -> String {
+impl Rows {
+    /// For the steps of a plan.
+    #[must_use]
+    pub fn new(plan: &Plan, columns: Option<usize>, color: bool) -> Self {
+        let width = plan.steps.iter().map(|s| visible(s.id.as_bytes()).chars().count()).max().unwrap_or(0).min(40);
+        let room = columns.map_or(100, |columns| columns.saturating_sub(width + 15).max(20));
+        let warnings = plan.steps.iter().filter(|s| s.severity == Severity::Warning).map(|s| s.id.clone()).collect();
+        Self { color, width, room, warnings }
+    }
+
+    /// An id, padded.
+    #[must_use]
+    pub fn id(&self, id: &str) -> String {
+        format!("{:<width$}", visible(id.as_bytes()), width = self.width)
+    }
+
+    fn is_warning(&self, step: &StepRecord) -> bool {
+        step.status.is_failure() && self.warnings.contains(&step.id)
+    }
+
+    fn mark(&self, step: &StepRecord) -> String {
+        let (sign, tone) = if self.is_warning(step) { ("!", Tone::Warn) } else { mark(step.status) };
+        paint(self.color, tone, sign)
+    }
+
+    /// One step.
+    #[must_use]
+    pub fn line(&self, step: &StepRecord) -> String {
+        let time = if step.tries > 0 { duration(step.duration_ms) } else { String::new() };
+        let mut what = match (step.status, &step.detail) {
+            (Status::Passed, None) => visible(step.command.as_bytes()),
+            (Status::NotRun, Some(detail)) => format!("not run: {detail}"),
+            (Status::Skipped, Some(detail)) => format!("skipped: {detail}"),
+            (Status::Flaky, _) => format!("flaky: passed on try {}", step.tries),
+            (Status::Passed, Some(detail)) => format!("{} ({detail})", visible(step.command.as_bytes())),
+            (status, detail) => detail.clone().unwrap_or_else(|| status.name().replace('_', " ")),
+        };
+        if self.is_warning(step) {
+            what = format!("only a warning: {what}");
+        }
+        if step.leaked > 0 {
+            let (noun, were) = if step.leaked == 1 { ("process", "was") } else { ("processes", "were") };
+            what.push_str(&format!("; left {} {noun} behind, which {were} stopped", step.leaked));
+        }
+        let what = paint(self.color, Tone::Faint, &cut(&what, self.room));
+        format!("  {} {}  {time:>7}  {what}\n", self.mark(step), self.id(&step.id))
+    }
+}
+
+fn failure(step: &StepRecord, report: &Report, records: Option<&str>, rows: &Rows) -> String {
+    let color = rows.color;
     let title = format!("{}: {}", visible(step.id.as_bytes()), visible(step.command.as_bytes()));
-    let mut out = format!("\n{} {}\n", paint(color, Tone::Bad, "✗"), paint(color, Tone::Strong, &title));
+    let mut out = format!("\n{} {}\n", rows.mark(step), paint(color, Tone::Strong, &title));
     let code = step.failure_code.as_deref().map_or(String::new(), |c| format!(" ({c})"));
     out.push_str(&format!("  {}{code}\n", step.detail.as_deref().unwrap_or(step.status.name())));
     let ends = match &step.evidence {
@@ -143,18 +187,24 @@ fn block(name: &str, excerpt: &Excerpt, color: bool) -> String {
     out
 }
 
-fn verdict(report: &Report, plan: &Plan, color: bool) -> String {
+fn verdict(report: &Report, plan: &Plan, rows: &Rows) -> String {
+    let color = rows.color;
     let tone = match report.verdict {
         Verdict::Passed if report.exit_code == 0 => Tone::Good,
         Verdict::NothingToVerify if report.exit_code == 0 => Tone::Warn,
         _ => Tone::Bad,
     };
-    let number = |wanted: fn(Status) -> bool| report.steps.iter().filter(|s| wanted(s.status)).count();
+    let number = |wanted: &dyn Fn(&StepRecord) -> bool| report.steps.iter().filter(|s| wanted(s)).count();
+    let blocks = |s: &StepRecord| !rows.is_warning(s);
+    let failed = [Status::Failed, Status::TimedOut];
     let mut parts: Vec<String> = [
-        (number(Status::is_pass), "passed"),
-        (number(Status::is_failure), "failed"),
-        (number(|s| s == Status::Skipped), "skipped"),
-        (number(|s| s == Status::NotRun), "not run"),
+        (number(&|s| s.status.is_pass()), "passed"),
+        (number(&|s| s.status == Status::Flaky), "of them flaky"),
+        (number(&|s| failed.contains(&s.status) && blocks(s)), "failed"),
+        (number(&|s| s.status == Status::Errored && blocks(s)), "could not be run"),
+        (number(&|s| rows.is_warning(s)), "failed as a warning"),
+        (number(&|s| s.status == Status::Skipped), "skipped"),
+        (number(&|s| s.status == Status::NotRun), "not run"),
     ]
     .iter()
     .filter(|(n, _)| *n > 0)

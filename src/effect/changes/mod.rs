@@ -160,6 +160,10 @@ pub fn gather(
         return Err(ChangeError::TooMany);
     }
     gathered.by_default = source.is_none();
+    tracing::debug!(files = gathered.changes.len(), source = %gathered.description, "changed files");
+    for note in &gathered.notes {
+        tracing::debug!("{note}");
+    }
     Ok(gathered)
 }
 

@@ -8,7 +8,7 @@ use super::git::Git;
 use super::git::object::Oid;
 use crate::base::change::ChangeSet;
 use crate::base::path::RepoPath;
-use crate::base::word::Word;
+use crate::base::word::{Word, visible};
 use crate::plan::facts::{Answer, Certainty, Facts, Question};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -53,9 +53,23 @@ pub fn answer(questions: &BTreeSet<Question>, ground: &Ground<'_>) -> std::io::R
             Question::BaseMakeTargets(dir) => make_targets(dir, |path| base.read(path)),
             Question::Tracked(path) => tracked.remove(path).map_or(UNKNOWN, word),
         };
+        if tracing::enabled!(tracing::Level::DEBUG) {
+            let question = visible(question.to_word().as_bytes());
+            tracing::debug!(%question, answer = %shown(&answer), "fact");
+        }
         facts.add(question.clone(), answer);
     }
     Ok(facts)
+}
+
+/// An answer for people.
+fn shown(answer: &Answer) -> String {
+    match answer {
+        Answer::Word(Certainty::Yes) => "yes".to_owned(),
+        Answer::Word(Certainty::No) => "no".to_owned(),
+        Answer::Word(Certainty::Unknown) => "unknown".to_owned(),
+        Answer::List(list) => list.iter().map(|w| visible(w.as_bytes())).collect::<Vec<_>>().join(" "),
+    }
 }
 
 const UNKNOWN: Answer = Answer::Word(Certainty::Unknown);

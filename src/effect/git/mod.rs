@@ -16,8 +16,9 @@ pub mod worktree;
 
 use super::files;
 use crate::base::change::Status;
+use crate::base::command::quote;
 use crate::base::path::RepoPath;
-use crate::base::word::visible;
+use crate::base::word::{Word, visible};
 use error::GitError;
 use object::Oid;
 use repository::{Found, Layout};
@@ -150,12 +151,15 @@ impl Git {
             .envs(self.env.iter().map(|(k, v)| (k, v)))
             .env("PATH", &program.path);
         let cap = usize::try_from(CAP_MIB << 20).unwrap_or(usize::MAX);
-        tracing::debug!(command = %name(), "git");
-        call::run(&mut command, Duration::from_secs(LIMIT_SECONDS), cap).map_err(|fault| match fault {
+        let shown = |a: &S| quote(&Word::new(a.as_ref().as_bytes().to_vec()));
+        tracing::debug!(arguments = %args.iter().map(shown).collect::<Vec<_>>().join(" "), "git");
+        let output = call::run(&mut command, Duration::from_secs(LIMIT_SECONDS), cap).map_err(|fault| match fault {
             call::Fault::Spawn(e) => GitError::Spawn(e.to_string()),
             call::Fault::TimedOut => GitError::TimedOut { command: name(), seconds: LIMIT_SECONDS },
             call::Fault::TooMuch => GitError::TooMuchOutput { command: name(), mib: CAP_MIB },
-        })
+        })?;
+        tracing::trace!(exit = output.exit, bytes = output.stdout.len(), "git has answered");
+        Ok(output)
     }
 
     /// The error behind an exit code that was not expected.

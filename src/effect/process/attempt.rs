@@ -98,7 +98,7 @@ impl<'f> Attempt<'f> {
     /// # Errors
     /// What came of it when nothing can be started, which is evidence too.
     pub fn begin(pool: &Pool, what: &Try<'_, 'f>) -> Result<Self, Box<Tried>> {
-        begin(pool, what).map_err(|(error, program)| Box::new(Tried::refused(error, program)))
+        begin(pool, what)
     }
 
     /// Adds three descriptors to those that are polled.
@@ -236,9 +236,10 @@ impl Tried {
     }
 }
 
-fn begin<'f>(pool: &Pool, what: &Try<'_, 'f>) -> Result<Attempt<'f>, (SpawnError, Option<Program>)> {
+fn begin<'f>(pool: &Pool, what: &Try<'_, 'f>) -> Result<Attempt<'f>, Box<Tried>> {
     let word = what.argv.first().map_or(&b""[..], Word::as_bytes);
-    let (program, dir) = program::resolve(what.root, what.search, what.dir, word).map_err(|e| (e, None))?;
+    let (program, dir) =
+        program::resolve(what.root, what.search, what.dir, word).map_err(|e| Box::new(Tried::refused(e, None)))?;
     let start = Start {
         program: program.name.clone(),
         argv: what.argv.iter().map(|w| w.as_bytes().to_vec()).collect(),
@@ -246,7 +247,7 @@ fn begin<'f>(pool: &Pool, what: &Try<'_, 'f>) -> Result<Attempt<'f>, (SpawnError
     };
     let own = |error: io::Error| {
         let message = format!("the step could not be started: {}", program::say(&error));
-        (program::refusal(program::code_of(&error), message), Some(program.clone()))
+        Box::new(Tried::refused(program::refusal(program::code_of(&error), message), Some(program.clone())))
     };
     let (out, child_out) = pipe_with(PipeFlags::CLOEXEC).map_err(|e| own(e.into()))?;
     let (err, child_err) = pipe_with(PipeFlags::CLOEXEC).map_err(|e| own(e.into()))?;

@@ -1,9 +1,9 @@
 //! How is a step started, limited, listened to, and made to leave nothing behind?
 //!
-//! vplan keeps a supervisor, a process of its own program, for each step that runs ([`supervise`]), and talks to it
-//! ([`pool`], `frame`). The supervisor starts the step and ends all that descends from it (`tree`). vplan finds the program
-//! ([`program`]), reads both streams and keeps them ([`capture`]), masks granted secrets ([`mask`]), and puts together what
-//! was seen ([`attempt`]). No shell is involved anywhere.
+//! vplan keeps a supervisor, a process of its own program, for each step that runs ([`supervise`]; [`pool`] holds them), and
+//! talks to it in frames (`frame`). The supervisor starts the step and ends all that descends from it (`tree`). vplan finds
+//! the program ([`program`]), reads both streams and keeps them ([`capture`]), masks granted secrets ([`mask`]), and puts
+//! together what was seen ([`attempt`]). No shell is involved anywhere. All `unsafe` code is in `sys`.
 //!
 //! The containment is `subtree`: nothing outlives its step, whatever it forks, detaches or ignores; not even when vplan or
 //! the supervisor is killed with SIGKILL. What can get away: a step that kills vplan *and* its supervisor, work that is
@@ -11,6 +11,7 @@
 
 pub mod attempt;
 pub mod capture;
+pub mod doorbell;
 mod frame;
 pub mod mask;
 pub mod pool;

@@ -1,5 +1,6 @@
 //! Which file does the first word of a command name, and in which directory does it run?
 
+use crate::base::canon::{Digest, Hasher};
 use crate::base::path::RepoPath;
 use crate::base::word::visible;
 use crate::check::evidence::SpawnError;
@@ -131,8 +132,30 @@ pub struct Program {
     pub(super) name: Vec<u8>,
 }
 
+impl Program {
+    /// The digest of its content, if that is still what was started.
+    #[must_use]
+    pub fn digest(&self) -> Option<Digest> {
+        let is_it = |m: &std::fs::Metadata| m.is_file() && m.len() == self.size && modified(m) == self.modified;
+        // Looked at first: to open a named pipe that somebody put in its place would take for ever.
+        std::fs::metadata(&self.path).ok().filter(is_it)?;
+        let mut file = std::fs::File::open(&self.path).ok()?;
+        file.metadata().ok().filter(is_it)?;
+        let mut hasher = Hasher::default();
+        io::copy(&mut file, &mut hasher).ok()?;
+        Some(hasher.finish())
+    }
+}
+
+fn modified(of: &std::fs::Metadata) -> i128 {
+    i128::from(of.mtime()) * 1_000_000_000 + i128::from(of.mtime_nsec())
+}
+
 /// Finds what a step starts and opens the directory that it starts in.
-pub(super) fn resolve(
+///
+/// # Errors
+/// There is no such program, or no such directory inside the repository.
+pub(in crate::effect) fn resolve(
     root: &Root,
     search: &SearchPath,
     dir: &RepoPath,
@@ -180,8 +203,7 @@ pub(super) fn resolve(
 }
 
 fn program(path: PathBuf, found: Option<&std::fs::Metadata>, name: Vec<u8>) -> Program {
-    let modified = found.map_or(0, |m| i128::from(m.mtime()) * 1_000_000_000 + i128::from(m.mtime_nsec()));
-    Program { path, size: found.map_or(0, std::fs::Metadata::len), modified, name }
+    Program { path, size: found.map_or(0, std::fs::Metadata::len), modified: found.map_or(0, modified), name }
 }
 
 /// The first file of this name that may be executed, or else the first that may not.

@@ -4,6 +4,8 @@
 use rustix::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 use std::ffi::c_int;
 use std::io;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
 
 /// A set of signals as the C library lays it out: 1024 bits, on glibc and musl.
 #[repr(C)]
@@ -125,6 +127,12 @@ pub(super) fn close_others(keep: &[BorrowedFd<'_>]) {
             }
         }
     }
+}
+
+/// Has the runtime, in which this must be called, watch whether a descriptor is readable.
+pub(super) fn watched(fd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+    // SAFETY: an `OwnedFd` stays open and keeps its number as long as it lives, and the result owns it.
+    Ok(unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) }?)
 }
 
 /// Takes over standard input, which the caller must not use any more.

@@ -43,7 +43,8 @@ impl<'a> Parser<'a> {
                 STATEMENTS.iter().filter(|s| s.word == word).flat_map(|s| s.contexts).map(|c| c.name()).collect();
             let mut help = format!("it stands {}", contexts.join(", or "));
             if other.keyword == Keyword::Use {
-                help.push_str("; at the top level a check applies anyway");
+                // Not around a `tier` block either: a check brings its tier along.
+                help = "it stands in a conditional block; at the top level a check applies anyway".to_owned();
             } else if context != Context::Check && other.contexts == [Context::Check] {
                 help.push_str(": `check NAME {` … `}`");
             }
@@ -54,8 +55,14 @@ impl<'a> Parser<'a> {
             );
             return Some((other, true));
         }
-        let mut diagnostic = Diagnostic::error(error::UNKNOWN_STATEMENT, format!("unknown statement {}", shown(word)))
-            .label(place, "begins no statement");
+        // What stands in a conditional block are statements as at the top level; what stands in the others sets something.
+        let (noun, remark) = match context {
+            Context::Top | Context::Group => ("statement", "begins no statement".to_owned()),
+            Context::File => ("assertion", format!("asserts nothing {}", context.name())),
+            _ => ("setting", format!("sets nothing {}", context.name())),
+        };
+        let mut diagnostic =
+            Diagnostic::error(error::UNKNOWN_STATEMENT, format!("unknown {noun} {}", shown(word))).label(place, remark);
         self.guesses += 1;
         let mut guess = None;
         if self.guesses <= GUESSES {

@@ -7,11 +7,12 @@ use crate::base::word::is_bidi_control;
 use crate::lang::error;
 
 impl Parser<'_> {
-    /// Lines over the cap, and lines with a CR that no LF follows.
+    /// Lines over the cap, lines with a CR that no LF follows, and lines with a NUL.
     pub(super) fn bad_lines(&mut self) -> Vec<Span> {
         let mut bad = Vec::new();
         let mut start = 0;
         let any_cr = self.text.contains('\r');
+        let any_nul = self.text.contains('\0');
         for text in self.text.split('\n') {
             let span = Span::new(start, start + text.len());
             start = span.end + 1;
@@ -27,6 +28,14 @@ impl Parser<'_> {
                     Diagnostic::error(error::LONE_CARRIAGE_RETURN, "a carriage return without a line feed")
                         .label(place, "a line ends with LF or CR LF")
                         .help(r#"save the file with one kind of line ends; in a string, write `\r`"#),
+                );
+                bad.push(span);
+            } else if let Some(nul) = any_nul.then(|| text.find('\0')).flatten() {
+                let place = self.place(Span::new(span.start + nul, span.start + nul + 1));
+                self.report(
+                    Diagnostic::error(error::NUL, "a character NUL")
+                        .label(place, "no argument and no path can hold it")
+                        .help("save the file as UTF-8; in UTF-16 every other byte is NUL"),
                 );
                 bad.push(span);
             }

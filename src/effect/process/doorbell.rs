@@ -1,0 +1,72 @@
+//! Has any of the steps that run something to say?
+//!
+//! What, is asked by one poll(2) of all their descriptors: to have the runtime watch each of them by itself would cost a step
+//! more system calls than it is worth. So the runtime watches one descriptor, an epoll(7) instance that holds the others.
+
+use super::attempt::Attempt;
+use super::sys;
+use rustix::event::{PollFd, epoll};
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use std::io;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+use tokio::io::unix::AsyncFd;
+
+/// How often is looked for what cannot ring.
+const GLANCE: Duration = Duration::from_millis(10);
+
+/// Rings for everything that was added to it and is still open.
+#[derive(Debug)]
+pub struct Doorbell {
+    fd: AsyncFd<OwnedFd>,
+    /// Something could not be added (a limit of the system: epoll(7), `max_user_watches`).
+    is_deaf: bool,
+}
+
+impl Doorbell {
+    /// Must be called within a runtime that has I/O.
+    ///
+    /// # Errors
+    /// When the system has no descriptor left.
+    pub fn new() -> io::Result<Self> {
+        let fd = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        Ok(Self { fd: sys::watched(fd)?, is_deaf: false })
+    }
+
+    /// Rings for this one too, until its descriptors are closed.
+    pub fn add(&mut self, attempt: &Attempt<'_>) {
+        let mut fds: Vec<PollFd<'_>> = Vec::new();
+        attempt.watch(&mut fds);
+        for fd in fds {
+            match epoll::add(&self.fd, &fd, epoll::EventData::new_u64(0), epoll::EventFlags::IN) {
+                // A supervisor's socket is there from the step before.
+                Ok(()) | Err(Errno::EXIST) => {}
+                Err(_) => self.is_deaf = true,
+            }
+        }
+    }
+
+    /// Waits until it rings. It goes on ringing until it is muted.
+    pub async fn ring(&self) {
+        let rings = async {
+            // It cannot fail while the runtime lives, in which it is waited for.
+            if let Ok(mut ringing) = self.fd.readable().await {
+                ringing.retain_ready();
+            }
+        };
+        if self.is_deaf {
+            let _ = tokio::time::timeout(GLANCE, rings).await;
+        } else {
+            rings.await;
+        }
+    }
+
+    /// Everything has been heard. It rings again for what came after the last look, because only the runtime, which does
+    /// not run in between, could have noticed that.
+    pub fn mute(&self) {
+        if let Poll::Ready(Ok(mut ringing)) = self.fd.poll_read_ready(&mut Context::from_waker(Waker::noop())) {
+            ringing.clear_ready();
+        }
+    }
+}
