@@ -275,10 +275,10 @@ impl Table<'_, '_> {
             _ => None,
         };
         let mut actions = self.state.handle(event);
-        if let Some((step, attempt, duration_ms)) = ended {
-            if !self.finished(at, step, attempt, duration_ms, finished) {
-                actions.extend(self.storage_failed(at));
-            }
+        if let Some((step, attempt, duration_ms)) = ended
+            && !self.finished(at, step, attempt, duration_ms, finished)
+        {
+            actions.extend(self.storage_failed(at));
         }
         self.tell_what_is_over();
         actions
