@@ -431,3 +431,20 @@ fn containment() {
     let (exit, report) = json_of(&project, &["--require-containment", "subtree"]);
     assert_eq!((exit, &report["containment"]), (0, &json!("subtree")));
 }
+
+/// A line that was printed too early is put right.
+#[test]
+fn a_pass_behind_a_failure() {
+    let project = Project::contract(
+        "vplan 1\ncheck a: sh -c 'while ! test -e done; do sleep 0.01; done; exit 1'\ncheck b: touch done\n",
+    );
+    let vplan = project.vplan(&["run", "--changed-none", "--jobs", "2"]).command();
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", "exec \"$0\" \"$@\" 2>&1"]).arg(vplan.get_program()).args(vplan.get_args());
+    shell.current_dir(project.root()).env_clear().envs(vplan.get_envs().filter_map(|(n, v)| Some((n, v?))));
+    let text = String::from_utf8(shell.output().unwrap().stdout).unwrap();
+    let lines: Vec<&str> = text.lines().filter(|l| l.starts_with("  ✓ b") || l.starts_with("  - b")).collect();
+    assert_eq!(lines.len(), 2, "{text}");
+    assert!(lines[1].contains("not run: `a` failed before it"), "{text}");
+    assert_eq!(text.matches("✗ a ").count(), 1, "{text}");
+}

@@ -5,11 +5,12 @@ use super::render::report::Rows;
 use super::render::style::{Tone, count, cut, duration, paint};
 use super::terminal::Terminal;
 use crate::base::word::visible;
+use crate::check::outcome::Status;
 use crate::effect::drive::Running;
 use crate::plan::Plan;
 use crate::run::record::StepRecord;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Running steps that have a line of their own in the live view.
@@ -34,7 +35,7 @@ pub struct Plain {
     color: bool,
     rows: Rows,
     /// Ids of the steps whose line was printed.
-    seen: BTreeSet<String>,
+    seen: BTreeMap<String, Status>,
 }
 
 /// A bar, and a line for each running step.
@@ -61,7 +62,7 @@ impl Progress {
             args::Progress::Auto if terminal.quiet => Self::None,
             args::Progress::Bar => Self::live(terminal, plan, rows),
             args::Progress::Auto if terminal.live => Self::live(terminal, plan, rows),
-            args::Progress::Plain | args::Progress::Auto => Self::Plain(Plain { color, rows, seen: BTreeSet::new() }),
+            args::Progress::Plain | args::Progress::Auto => Self::Plain(Plain { color, rows, seen: BTreeMap::new() }),
         }
     }
 
@@ -91,12 +92,13 @@ impl Progress {
         }))
     }
 
-    /// Steps whose line has been printed and stays.
+    /// Steps whose line has been printed and stays, and the status that it gave: a step before it may fail later on, and
+    /// then it counts for nothing.
     #[must_use]
-    pub fn seen(&self) -> BTreeSet<String> {
+    pub fn seen(&self) -> BTreeMap<String, Status> {
         match self {
             Self::Plain(plain) => plain.seen.clone(),
-            Self::None | Self::Live(_) => BTreeSet::new(),
+            Self::None | Self::Live(_) => BTreeMap::new(),
         }
     }
 
@@ -119,7 +121,7 @@ impl Progress {
         match self {
             Self::None => {}
             Self::Plain(plain) => {
-                plain.seen.insert(record.id.clone());
+                plain.seen.insert(record.id.clone(), record.status);
                 terminal.note(&plain.rows.line(record));
             }
             Self::Live(live) => {

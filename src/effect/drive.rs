@@ -303,7 +303,9 @@ impl<'e> Drive<'_, '_, 'e> {
             Some(Came::Ring) => {
                 self.listen();
                 // A torrent never lets go by itself; signals are only seen in between.
-                tokio::task::yield_now().await;
+                if self.news.is_empty() {
+                    tokio::task::yield_now().await;
+                }
             }
             None => {}
         }

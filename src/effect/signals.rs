@@ -1,5 +1,6 @@
 //! Which signals does vplan listen to?
 
+use super::process::give_back;
 use rustix::process::Signal;
 use std::future::poll_fn;
 use std::io;
@@ -10,8 +11,8 @@ use tokio::signal::unix::{self, SignalKind};
 /// pause, and the word to go on comes last, so that it undoes the pause.
 const HEARD: [Signal; 5] = [Signal::INT, Signal::TERM, Signal::HUP, Signal::TSTP, Signal::CONT];
 
-/// Listens. What comes when nobody asks for it any more is swallowed: a disposition cannot be given back safely while other
-/// threads run, and vplan is about to end.
+/// Listens until it is dropped; what comes after that has its usual effect, so that a vplan whose reader does not read can
+/// still be ended.
 ///
 /// Two of a kind that come before anybody asks are one, as they are to the system (signal(7)): who insists sends another.
 #[derive(Debug)]
@@ -34,6 +35,12 @@ impl Signals {
             self.0.iter_mut().find_map(came).map_or(Poll::Pending, Poll::Ready)
         })
         .await
+    }
+}
+
+impl Drop for Signals {
+    fn drop(&mut self) {
+        self.0.iter().for_each(|(signal, _)| give_back(*signal));
     }
 }
 

@@ -103,10 +103,12 @@ pub fn verify(plan: Plan, run: Run<'_>, see: &mut dyn FnMut(Seen<'_>)) -> Result
     book.begin(&plan, &circumstances.environment)?;
     let mut plan = Arc::new(plan);
     let mut rounds = Rounds::default();
+    // Until the record is closed: as long as it lives, no signal ends vplan.
+    let mut driver = None;
     let ending;
     let mut records;
     if circumstances.violations.is_empty() {
-        let mut driver = Driver::new(None)?;
+        let driver = driver.insert(Driver::new(None)?);
         let logs = book.record.logs().try_clone_to_owned()?;
         let context = Context {
             root,

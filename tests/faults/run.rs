@@ -193,3 +193,37 @@ fn a_full_disk() {
     assert_eq!(stored["verdict"], "incomplete");
     assert!(!replay(project.read("../events.jsonl").as_bytes()).is_pass());
 }
+
+/// Whose reader does not read is waited for, but not in a way that nothing can end.
+#[test]
+fn a_reader_that_does_not_read() {
+    let mut contract = "vplan 1\n".to_owned();
+    for i in 0..60 {
+        contract += &format!("check c{i}: perl -e 'print \"x\" x 3000; exit 1'\n");
+    }
+    let project = Project::contract(&contract);
+    let mut command = project.vplan(&["run", "--changed-none", "--keep-going", "--format", "json"]).command();
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut vplan = Guard(command.spawn().unwrap());
+    let ended = || {
+        let runs = std::fs::read_dir(project.path(".vplan/runs")).ok()?;
+        let events = std::fs::read(runs.flatten().next()?.path().join("events.jsonl")).ok()?;
+        Some(matches!(replay(&events).end, End::Finished { .. }))
+    };
+    eventually("the run has ended", || ended() == Some(true));
+    eventually("vplan ends", || {
+        let _ = kill_process(Pid::from_child(&vplan.0), Signal::TERM);
+        vplan.0.try_wait().unwrap().is_some()
+    });
+}
+
+/// There is no room for a record from the outset: that is a matter of setup, and nothing runs.
+#[test]
+fn no_room_for_a_record() {
+    let project = Project::contract("vplan 1\ncheck a: touch ran\n");
+    let script =
+        "mount -t tmpfs -o size=64k none /mnt && cat /dev/zero > /mnt/fill; \"$0\" run --changed-none --records /mnt";
+    let Some(exit) = with_mounts(&project, script) else { return };
+    assert_eq!(exit, 5, "{}", project.read("../err"));
+    assert!(project.read("../err").contains("no space left") && !project.exists("ran"));
+}

@@ -20,11 +20,11 @@ use crate::effect::files::{asserted, fingerprint};
 use crate::effect::process::program::Root;
 use crate::effect::records::{RecordError, RunRecord};
 use crate::effect::terminal::same_stream;
-use crate::effect::verify::{self, Seen, Verified, verify};
+use crate::effect::verify::{self, Seen, Verified, VerifyError, verify};
 use crate::plan::{Step, scope::OUTSIDE};
 use crate::run::report::{Circumstances, DEFAULT_RETRIES, Report};
 use crate::run::verdict::{Exit, Require};
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
@@ -83,9 +83,13 @@ pub fn run(global: &Global, args: &Run, terminal: &Terminal) -> Result<u8, Failu
         Seen::Running { at, running } => progress.running(at, running),
         Seen::Rewritten { rule, plan, kept } => progress.rewritten(rule, plan, kept, terminal),
     });
-    let seen = if streams || same_stream() { progress.seen() } else { BTreeSet::new() };
+    let seen = if streams || same_stream() { progress.seen() } else { BTreeMap::new() };
     progress.close();
-    let verified = verified.map_err(|e| Failure::new(Exit::Internal.code(), "vplan::run", e.to_string()))?;
+    let verified = verified.map_err(|error| match error {
+        VerifyError::Record(_) => Failure::new(Exit::Setup.code(), "vplan::run::record", error.to_string())
+            .help("`--records DIR` keeps the records in another place"),
+        VerifyError::Drive(_) => Failure::new(Exit::Internal.code(), "vplan::run", error.to_string()),
+    })?;
     withheld(&verified.report, terminal);
     if format == Format::Json {
         terminal.print_json(&verified.report);

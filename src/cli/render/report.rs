@@ -9,7 +9,7 @@ use crate::run::feedback::Excerpt;
 use crate::run::record::StepRecord;
 use crate::run::report::Report;
 use crate::run::verdict::Verdict;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Lines of each stream that are shown of a failure.
 const LINES: usize = 20;
@@ -21,8 +21,8 @@ pub struct Look<'a> {
     pub color: bool,
     /// Columns that a line must not pass, if there are any.
     pub columns: Option<usize>,
-    /// Steps whose line the reader has seen already.
-    pub seen: &'a BTreeSet<String>,
+    /// Steps whose line the reader has seen already, with the status that it gave.
+    pub seen: &'a BTreeMap<String, Status>,
     /// Only what went wrong.
     pub quiet: bool,
 }
@@ -39,7 +39,7 @@ pub fn report(report: &Report, plan: &Plan, records: Option<&str>, look: Look<'_
         out.push_str(&self::rewrite(rewrite, color));
     }
     let rows = Rows::new(plan, columns, color);
-    for step in report.steps.iter().filter(|s| !seen.contains(&s.id)) {
+    for step in report.steps.iter().filter(|s| seen.get(&s.id) != Some(&s.status)) {
         out.push_str(&rows.line(step));
     }
     for note in &report.notes {

@@ -19,3 +19,5 @@ pub mod program;
 pub mod supervise;
 mod sys;
 mod tree;
+
+pub(super) use sys::give_back;

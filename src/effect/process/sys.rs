@@ -2,6 +2,7 @@
 #![expect(unsafe_code, reason = "signal dispositions, masks and foreign descriptors have no safe interface")]
 
 use rustix::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
+use rustix::process::Signal;
 use std::ffi::c_int;
 use std::io;
 use tokio::io::Interest;
@@ -78,6 +79,12 @@ pub(super) fn reset_signals() {
 pub(super) fn ignore_file_size_signal() {
     // SAFETY: ignoring a signal installs no code.
     let _ = unsafe { signal(FILE_SIZE, IGNORE) };
+}
+
+/// Gives a signal its usual effect again.
+pub(in crate::effect) fn give_back(heard: Signal) {
+    // SAFETY: the default disposition installs no code. What a handler of another thread may still be doing, it ends.
+    let _ = unsafe { signal(heard.as_raw(), DEFAULT) };
 }
 
 /// A descriptor that is readable when a child has ended or stopped. SIGCHLD must be blocked.
