@@ -474,3 +474,27 @@ fn refusals_and_commands_read_well() {
     ran.exits(0);
     assert_eq!(ran.json()["nextCommands"], serde_json::json!(["make", "[ -f build/x ]", "make clean"]));
 }
+
+#[test]
+fn a_trigger_says_what_pulled_it() {
+    let contract = |head: &str| {
+        format!(
+            "vplan 1\n{head}paths secure = \"src/auth/**\"\ntier 1 {{\n  check deep: true\n}}\nrisk auth tier 1 secure\n"
+        )
+    };
+    let project = Project::contract(&contract(""));
+    let args = ["plan", "--format", "json", "--changed", "src/auth/key", "docs/a"];
+    let tier = project.run(&args).json()["tiers"][1].clone();
+    let trigger = serde_json::json!([{
+        "condition": "risk", "glob": "src/auth/**", "line": 6, "matched": ["src/auth/key"], "matchedCount": 1,
+        "names": ["auth"], "paths": "secure",
+    }]);
+    assert_eq!((&tier["reasons"], &tier["triggers"]), (&serde_json::json!(["trigger auth"]), &trigger));
+    let told = project.run(&["explain", "--changed", "src/auth/key"]);
+    told.exits(0).says("risk auth secure with \"src/auth/**\" (line 6) selects src/auth/key");
+    // The line is a remark, no part of what the digest covers.
+    let digest = |project: &Project| project.run(&args).json()["digest"].clone();
+    let before = digest(&project);
+    project.write("contracts/verify.vplan", contract("\n# moved\n\n"));
+    assert_eq!(digest(&project), before);
+}

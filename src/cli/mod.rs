@@ -68,9 +68,9 @@ fn own_up_to_faults() {
 fn help_color(arguments: &[OsString]) -> ColorChoice {
     let words: Vec<&str> = arguments.iter().filter_map(|a| a.to_str()).take_while(|a| *a != "--").collect();
     let joined = words.iter().filter_map(|w| w.strip_prefix("--color=")).next_back();
-    let apart = words.iter().zip(words.iter().skip(1)).filter(|(w, _)| **w == "--color").map(|(_, value)| *value);
+    let mut apart = words.iter().zip(words.iter().skip(1)).filter(|(w, _)| **w == "--color").map(|(_, value)| *value);
     let seen = crate::effect::terminal::look();
-    match joined.or(apart.last()) {
+    match joined.or(apart.next_back()) {
         Some("always") => ColorChoice::Always,
         Some("never") => ColorChoice::Never,
         _ if seen.no_color => ColorChoice::Never,

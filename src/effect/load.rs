@@ -219,7 +219,8 @@ fn understand(path: &RepoPath, bytes: &[u8], sources: &mut Sources, sink: &mut D
         }
     };
     let id = sources.add(Source::new(path.to_string(), text));
-    let draft = front::lower(sources, id, sink);
+    // What was read is as large as it may be.
+    let draft = front::lower_within(sources, id, usize::MAX, sink);
     let contract = validate(&draft, sources, sink);
     contract.filter(|_| !sink.has_errors())
 }

@@ -39,7 +39,7 @@ pub const CODES: &[Code] =
 pub fn survey(site: &Site, contract: &Contract, sources: &Sources) -> Diagnostics {
     let mut sink = Diagnostics::default();
     // Read once already, without an error: what is said of it now was said before.
-    let draft = front::lower(sources, SourceId::default(), &mut Diagnostics::default());
+    let draft = front::lower_within(sources, SourceId::default(), usize::MAX, &mut Diagnostics::default());
     globs(site, &draft, &mut sink);
     let checks: Vec<(&Check, Step)> =
         contract.checks.iter().filter(|c| may_apply(site, contract, c)).filter_map(|c| Some((c, step(c)?))).collect();

@@ -14,13 +14,8 @@ use crate::lang::format::digest;
 use crate::lang::parse::{Caps, parse};
 use crate::lang::statement::Keyword;
 
-/// Lowers a file of the language, with the usual caps. The draft is as complete as the text allows.
-pub fn lower(sources: &Sources, id: SourceId, sink: &mut Diagnostics) -> Draft {
-    lower_within(sources, id, &Caps::default(), sink)
-}
-
-/// Lowers a file of the language, with caps that an operator may have raised.
-pub fn lower_within(sources: &Sources, id: SourceId, caps: &Caps, sink: &mut Diagnostics) -> Draft {
+/// Lowers a file of the language, with caps that an operator may have raised. The draft is as complete as the text allows.
+pub fn lower(sources: &Sources, id: SourceId, caps: &Caps, sink: &mut Diagnostics) -> Draft {
     let Some(source) = sources.get(id) else { return Draft::default() };
     let (ast, diagnostics) = parse(source, id, caps);
     let sound = !diagnostics.has_errors();
@@ -318,7 +313,7 @@ mod tests {
         let mut sources = Sources::default();
         let id = sources.add(Source::new("contracts/verify.vplan", text));
         let mut sink = Diagnostics::default();
-        let draft = lower(&sources, id, &mut sink);
+        let draft = lower(&sources, id, &Caps::default(), &mut sink);
         let source = sources.get(id).unwrap();
         let show = |d: crate::base::diagnostic::Diagnostic| {
             (d.code.0.replace("vplan::lang::", ""), source.slice(d.labels[0].place.span).to_owned())

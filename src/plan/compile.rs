@@ -44,7 +44,8 @@ pub fn compile(contract: Option<&Contract>, request: &Request, facts: &Facts) ->
     }
 
     let judged = judge(input.contract, role, &request.changed, facts);
-    let (tiers, notes) = tier::reach(&input.contract.risks, &judged.pulled, request);
+    let (mut tiers, notes) = tier::reach(&input.contract.risks, &judged.pulled, request);
+    tiers.iter_mut().filter(|t| t.tier == 1).for_each(|t| t.triggers = judged.triggers(&request.changed));
     plan.notes.extend(notes);
     let mut asked = BTreeSet::new();
     let restriction = input.contract.roles.get(role).filter(|r| !r.only.is_empty());

@@ -15,6 +15,7 @@ pub fn without_annotations(plan: &Plan) -> Plan {
     plan.digest = None;
     plan.steps.iter_mut().for_each(strip_step);
     plan.omitted.iter_mut().for_each(strip_omitted);
+    plan.tiers.iter_mut().for_each(strip_tier);
     plan
 }
 
@@ -53,6 +54,10 @@ fn strip_omitted(omitted: &mut Omitted) {
     omitted.reasons.iter_mut().for_each(strip_reason);
 }
 
+fn strip_tier(tier: &mut Tier) {
+    tier.triggers.iter_mut().for_each(strip_reason);
+}
+
 fn strip_reason(reason: &mut Reason) {
     reason.line = None;
 }
@@ -72,7 +77,7 @@ struct Bare<'a> {
     request: &'a RequestRecord,
     rewrites: &'a [Rewrite],
     steps: Stripped<'a, Step>,
-    tiers: &'a [Tier],
+    tiers: Stripped<'a, Tier>,
     version: u32,
 }
 
@@ -90,7 +95,7 @@ impl<'a> Bare<'a> {
             request,
             rewrites,
             steps: Stripped(steps, strip_step),
-            tiers,
+            tiers: Stripped(tiers, strip_tier),
             version: *version,
         }
     }

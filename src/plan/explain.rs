@@ -82,6 +82,12 @@ pub fn sentence(reason: &Reason, files: usize) -> String {
         "explicit" => "asked for as a command".to_owned(),
         "inferred" => "declared by the repository".to_owned(),
         "proposed" => "proposed".to_owned(),
+        "risk" => selects(format!(
+            "risk {} {}\"{}\"",
+            names().join(" "),
+            reason.paths.as_ref().map_or(String::new(), |p| format!("{} with ", visible(p.as_bytes()))),
+            visible(reason.glob.as_deref().unwrap_or_default().as_bytes())
+        )),
         "byRole" => format!("{keyword} {}{line}", names().join(" ")),
         "whenExists" => format!("{keyword} {}{line}", names().join(" ")),
         super::definition::DEFINITION_CHANGED => {

@@ -115,6 +115,9 @@ pub struct Tier {
     pub reasons: Vec<String>,
     /// 0, 1 or 2.
     pub tier: u8,
+    /// What pulled the triggers among the reasons: glob and files, in the order of the file.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub triggers: Vec<Reason>,
 }
 
 /// Where a step comes from.
@@ -278,7 +281,7 @@ pub struct StepSource {
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Reason {
     /// `always`, `byRole`, `whenChangedAny`, `whenChangedAll`, `whenChangedOnly`, `whenChangedNone`, `whenExists`, `use`,
-    /// `needed-by`, `explicit`, `inferred`, `proposed`, `definition-changed`, `tier`, `role`, `only`, `skip`, …
+    /// `needed-by`, `explicit`, `inferred`, `proposed`, `definition-changed`, `tier`, `role`, `only`, `skip`, `risk`, …
     pub condition: String,
     /// The glob that selected files.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -7,7 +7,7 @@ use crate::base::glob::{Item, Selection, What};
 use crate::base::matching::{Hits, SHOWN, Selected, match_all};
 use crate::base::path::RepoPath;
 use crate::base::word::visible;
-use crate::contract::{Check, Condition, Contract, Placement, Test};
+use crate::contract::{Check, Condition, Contract, Placement, Risk, Test};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -20,6 +20,8 @@ const FILES_TRIED: usize = 4_096;
 pub(super) struct Judged<'a> {
     contract: &'a Contract,
     answers: Vec<Judgement>,
+    /// For each trigger the changed files that it selects.
+    of_triggers: Vec<Selected>,
     /// For each trigger whether a changed file pulled it.
     pub pulled: Vec<bool>,
 }
@@ -51,7 +53,8 @@ pub(super) fn judge<'a>(contract: &'a Contract, role: &str, changes: &ChangeSet,
     let mut matched = match_all(&selections, changes).into_iter();
     let of_conditions: Vec<Option<Selected>> =
         contract.conditions.iter().map(|c| selection(&c.test).and_then(|_| matched.next())).collect();
-    let pulled = matched.map(|m| m.all.count > 0).collect();
+    let of_triggers: Vec<Selected> = matched.collect();
+    let pulled = of_triggers.iter().map(|m| m.all.count > 0).collect();
     let names = Names::look_up(&contract.conditions, &of_conditions, changes);
     let answers = contract
         .conditions
@@ -59,10 +62,34 @@ pub(super) fn judge<'a>(contract: &'a Contract, role: &str, changes: &ChangeSet,
         .zip(of_conditions)
         .map(|(condition, selected)| judge_one(condition, role, changes, facts, selected.unwrap_or_default(), &names))
         .collect();
-    Judged { contract, answers, pulled }
+    Judged { contract, answers, of_triggers, pulled }
 }
 
 impl Judged<'_> {
+    /// What pulled the triggers: a reason for each glob that selects a changed file. A trigger for tier 0 raises nothing.
+    pub(super) fn triggers(&self, changes: &ChangeSet) -> Vec<Reason> {
+        let pulled = |(risk, selected): &(&Risk, &Selected)| risk.tier > 0 && selected.all.count > 0;
+        let (risks, selected): (Vec<&Risk>, Vec<Selected>) = self
+            .contract
+            .risks
+            .iter()
+            .zip(&self.of_triggers)
+            .filter(pulled)
+            .map(|(risk, selected)| (risk, selected.clone()))
+            .unzip();
+        // A trigger asks what `whenChangedAny` asks.
+        let condition = |risk: &&Risk| Condition { line: risk.line, test: Test::ChangedAny(risk.selection.clone()) };
+        let conditions: Vec<Condition> = risks.iter().map(condition).collect();
+        let selected: Vec<Option<Selected>> = selected.into_iter().map(Some).collect();
+        let names = Names::look_up(&conditions, &selected, changes);
+        let judged = conditions.iter().zip(selected).zip(risks).flat_map(|((condition, selected), risk)| {
+            let found = judge_one(condition, "", changes, &Facts::default(), selected.unwrap_or_default(), &names);
+            let of_risk = |r| Reason { condition: "risk".to_owned(), names: vec![risk.name.clone()], ..r };
+            found.reasons.into_iter().map(of_risk).collect::<Vec<_>>()
+        });
+        judged.collect()
+    }
+
     /// Whether a check is selected. `asked` receives the facts that it depends on, whether they are known or not; while
     /// one is unknown the answer means nothing.
     pub fn choose(&self, check: &Check, asked: &mut BTreeSet<Question>) -> Choice {
@@ -419,7 +446,7 @@ fn item_texts<'a>(items: impl Iterator<Item = &'a Item>) -> Vec<String> {
 }
 
 /// Some items on one line.
-fn items_text<'a>(items: impl Iterator<Item = &'a Item>) -> String {
+pub(super) fn items_text<'a>(items: impl Iterator<Item = &'a Item>) -> String {
     shorten(item_texts(items))
 }
 

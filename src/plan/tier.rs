@@ -35,7 +35,7 @@ pub fn reach(risks: &[contract::Risk], pulled: &[bool], request: &Request) -> (V
     add(&mut two, request.min_tier >= 2, "min-tier");
     let tiers = [(0, vec!["always".to_owned()]), (1, one), (2, two)];
     let reached = tiers.into_iter().filter(|(_, reasons)| !reasons.is_empty());
-    (reached.map(|(tier, reasons)| Tier { reasons, tier }).collect(), lowered.collect())
+    (reached.map(|(tier, reasons)| Tier { reasons, tier, triggers: Vec::new() }).collect(), lowered.collect())
 }
 
 #[cfg(test)]

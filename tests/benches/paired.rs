@@ -1,4 +1,5 @@
 //! How is a whole process compared with a floor, on a machine that others use too? In turn, and by the ratio of each pair.
+#![allow(dead_code, reason = "not every benchmark asks for everything")]
 
 use std::io::Read as _;
 use std::process::{Command, Stdio};

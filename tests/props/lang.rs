@@ -51,7 +51,7 @@ proptest! {
         let mut sources = Sources::default();
         let id = sources.add(Source::new("contracts/verify.vplan", &text));
         let mut sink = Diagnostics::default();
-        let draft = lower(&sources, id, &mut sink);
+        let draft = lower(&sources, id, &Caps::default(), &mut sink);
         let text = sources.get(id).map_or("", Source::text);
         for diagnostic in sink.iter() {
             for label in &diagnostic.labels {

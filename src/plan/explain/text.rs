@@ -6,6 +6,7 @@ use crate::base::unit::show_duration;
 use crate::base::word::visible;
 use crate::check::Severity;
 use crate::plan::definition::DEFINITION_CHANGED;
+use crate::plan::select::items_text;
 use crate::plan::{Coverage, Omitted, Origin, Plan, Step};
 
 /// How many predecessors a step names.
@@ -48,6 +49,18 @@ pub fn settings(step: &Step) -> Vec<String> {
     );
     add(step.exit != [0], format!("exit {}", codes(&step.exit)));
     add(!step.skip_exit.is_empty(), format!("skip-exit {}", codes(&step.skip_exit)));
+    let report = step.report.as_ref();
+    add(
+        report.is_some(),
+        report.map_or(String::new(), |r| format!("report {} {}", name(&r.format), name(&r.glob.text().to_owned()))),
+    );
+    for (limit, usual, word) in [
+        (step.max_errors, Some(0), "max-errors"),
+        (step.max_warnings, None, "max-warnings"),
+        (step.min_tests, None, "min-tests"),
+    ] {
+        add(limit.is_some() && limit != usual, format!("{word} {}", limit.unwrap_or_default()));
+    }
     add(step.severity == Severity::Warning, "only warns".to_owned());
     add(step.optional, "optional".to_owned());
     add(step.setup, "setup".to_owned());
@@ -175,6 +188,10 @@ impl Page<'_> {
             let path: Vec<String> = step.tool_path.iter().map(ToString::to_string).collect();
             self.labelled(indent, "tools  ", Mark::Command, &path.join(" "));
         }
+        if let Some(selection) = &step.unchanged {
+            let what = items_text(selection.items.iter());
+            self.labelled(indent, "holds  ", Mark::Command, &format!("{what} stays unchanged"));
+        }
         for (i, reason) in step.reasons.iter().enumerate() {
             let mark = if reason.condition == DEFINITION_CHANGED { Mark::Warn } else { Mark::Good };
             let label = if i == 0 { "why    " } else { "       " };
@@ -217,6 +234,9 @@ impl Page<'_> {
         for tier in &plan.tiers {
             let reasons = visible(tier.reasons.join(", ").as_bytes());
             self.line(&format!("  {}  {reasons}", tier.tier));
+            for trigger in &tier.triggers {
+                self.labelled(5, "", Mark::Dim, &sentence(trigger, self.options.files));
+            }
         }
     }
 
