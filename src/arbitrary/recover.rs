@@ -229,7 +229,12 @@ pub fn facts() -> impl Strategy<Value = Facts> {
         }
         if all {
             // Nothing else exists.
-            for question in crate::recover::preflight_questions(&every_command()) {
+            let plan = every_command();
+            let mut nothing = Facts::default();
+            for question in crate::recover::preflight_questions(&plan, &nothing) {
+                nothing.add(question, Answer::List(Vec::new()));
+            }
+            for question in crate::recover::preflight_questions(&plan, &nothing) {
                 if matches!(question, Question::Exists(_)) {
                     facts.add(question, Answer::Word(Certainty::No));
                 }

@@ -121,9 +121,12 @@ impl Session {
         let stuck = || Failure::new(Exit::Internal.code(), "vplan::internal", "compiling asks for facts without end");
         let mut plan = plan.ok_or_else(stuck)?;
         if !asked.no_preflight && !asked.no_recover {
-            let questions = recover::preflight_questions(&plan);
-            tracing::debug!(questions = questions.len(), "looking for steps that are known to break");
-            if !questions.is_empty() {
+            for _ in 0..ROUNDS {
+                let questions = recover::preflight_questions(&plan, &facts);
+                if questions.is_empty() {
+                    break;
+                }
+                tracing::debug!(questions = questions.len(), "looking for steps that are known to break");
                 facts.0.extend(self.answer(&questions).0);
             }
             plan = recover::preflight(plan, &facts);

@@ -16,6 +16,7 @@ use crate::base::word::visible;
 use crate::contract::draft::{Condition, Draft, Entry, Scope, Sel, SelKind, Setting};
 use crate::contract::{Body, Check, Contract, Test};
 use crate::front;
+use crate::plan::facts::Facts;
 use crate::plan::{Plan, Step};
 use crate::recover::{self, FailureCode, bare};
 use std::collections::{BTreeMap, BTreeSet};
@@ -151,7 +152,15 @@ fn declarations(site: &Site, checks: &[(&Check, Step)], sink: &mut Diagnostics) 
     let plan = Plan { steps: checks.iter().map(|(_, step)| step.clone()).collect(), ..bare::bare_plan(&[]) };
     let none = ChangeSet::default();
     let ground = Ground { root: &site.root, git: site.git.as_ref().ok(), base: None, changes: &none };
-    let facts = facts::answer(&recover::preflight_questions(&plan), &ground).unwrap_or_default();
+    let mut facts = Facts::default();
+    loop {
+        let questions = recover::preflight_questions(&plan, &facts);
+        // Every question gets an answer, so each round leaves fewer; without answers nothing is certain.
+        match facts::answer(&questions, &ground) {
+            Ok(answers) if !questions.is_empty() => facts.0.extend(answers.0),
+            _ => break,
+        }
+    }
     for failure in recover::foreseen(&plan, &facts) {
         let code = match failure.code {
             FailureCode::MissingScript => MISSING_SCRIPT,

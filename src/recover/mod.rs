@@ -175,8 +175,9 @@ pub fn foreseen(plan: &Plan, facts: &Facts) -> Vec<Failure> {
     preflight::foreseen(plan, facts)
 }
 
-/// The facts that [`preflight`] depends on.
+/// The facts that [`preflight`] depends on and that are not among `facts` yet. Ask until there are none: what is asked depends
+/// on what is known, so that a plan with nothing wrong in it costs a look at a makefile or a package.json.
 #[must_use]
-pub fn preflight_questions(plan: &Plan) -> BTreeSet<Question> {
-    preflight::needed(plan)
+pub fn preflight_questions(plan: &Plan, facts: &Facts) -> BTreeSet<Question> {
+    preflight::needed(plan, facts)
 }

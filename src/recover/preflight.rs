@@ -59,18 +59,29 @@ fn recorded(mut plan: Plan, facts: &Facts, consulted: &BTreeSet<Question>) -> Pl
     if plan.digest.is_some() { digest::seal(plan) } else { plan }
 }
 
-/// The facts that [`repair`] may depend on: also those of the parts that conjunctions will be split into.
-pub(super) fn needed(plan: &Plan) -> BTreeSet<Question> {
-    let mut needed: BTreeSet<Question> = plan.steps.iter().flat_map(needed_of).collect();
+/// The facts that [`repair`] may depend on and that are not known yet: also those of the parts that conjunctions will be
+/// split into. First what a makefile or package.json declares; only where something is missing, all that decides what
+/// becomes of that, because git must be asked for it.
+pub(super) fn needed(plan: &Plan, facts: &Facts) -> BTreeSet<Question> {
+    let of = |step: &Step| needed_of(step, facts);
+    let mut needed: BTreeSet<Question> = plan.steps.iter().flat_map(of).collect();
     // Most plans have no conjunction, and then there is nothing to try on a copy.
     if !failures(plan, &Facts::default(), &mut BTreeSet::new()).is_empty() {
-        needed.extend(repair(plan.clone(), &Facts::default()).steps.iter().flat_map(needed_of));
+        needed.extend(repair(plan.clone(), &Facts::default()).steps.iter().flat_map(of));
     }
+    needed.retain(|question| facts.get(question).is_none());
     needed
 }
 
-fn needed_of(step: &Step) -> BTreeSet<Question> {
+fn needed_of(step: &Step, facts: &Facts) -> BTreeSet<Question> {
     let Some(asked) = asked(step).filter(is_certain) else { return BTreeSet::new() };
+    let Some([now, _]) = asked.questions() else { return BTreeSet::new() };
+    if facts.get(&now).is_none() {
+        return BTreeSet::from([now]);
+    }
+    if asked.undeclared(facts).is_empty() {
+        return BTreeSet::new();
+    }
     let mut all = super::failure::questions(step);
     all.extend(asked.paths().into_iter().map(Question::Tracked));
     if asked.kind == AskedKind::MakeGoal {
