@@ -395,6 +395,8 @@ impl<'e> Drive<'_, '_, 'e> {
                 let signal = if signal == Signal::INT { Interrupt::Int } else { Interrupt::Term };
                 let at = self.now();
                 self.event(Event::Interrupt { at, signal }, None);
+                // A step that ends in this very millisecond ends because it was asked to: it must come later than the signal.
+                self.last += 1;
             }
         }
     }
