@@ -11,8 +11,7 @@ use crate::base::word::Word;
 use crate::check::request::Assertion;
 use crate::check::{Kind, Severity};
 use crate::contract::{
-    BUILT_IN_ROLES, Body, Check, Condition, Contract, Gate, Limits, Placement, RecoverPolicy, Risk, Role, Scope,
-    Sequence, Test,
+    BUILT_IN_ROLES, Body, Check, Condition, Contract, Limits, Placement, Risk, Role, Sequence, Test,
 };
 use crate::plan::Plan;
 use crate::plan::compile::{Compiled, compile};
@@ -103,19 +102,10 @@ pub fn plain_check(id: &str) -> Check {
 #[must_use]
 pub fn plain_contract(checks: Vec<Check>) -> Contract {
     Contract {
-        name: None,
         path: "contracts/verify.vplan".to_owned(),
         digest: Digest::of(b"contract"),
         checks,
-        conditions: Vec::new(),
-        risks: Vec::new(),
-        sequences: Vec::new(),
-        roles: BUILT_IN_ROLES.iter().map(|r| ((*r).to_owned(), Role::default())).collect(),
-        limits: Limits::default(),
-        scope: Scope::default(),
-        recover: RecoverPolicy::default(),
-        gate: Gate::default(),
-        judge_with: None,
+        ..crate::plan::frame::without_contract()
     }
 }
 

@@ -3,7 +3,6 @@
 
 use crate::base::canon::Digest;
 use crate::base::command::{Unsupported, UnsupportedReason};
-use crate::base::path::RepoPath;
 use crate::base::word::Word;
 use crate::check::evidence::{Captured, Evidence, SpawnError};
 use crate::check::{Kind, Severity};
@@ -20,47 +19,12 @@ use std::sync::Arc;
 #[must_use]
 pub fn step(id: &str) -> Step {
     Step {
-        after: Vec::new(),
-        always: false,
         argv: Some(vec![Word::from(id)]),
-        assertions: Vec::new(),
-        batch_of: None,
-        cleans: Vec::new(),
         command: id.to_owned(),
-        context: None,
-        describe: None,
-        dir: RepoPath::root(),
-        env: BTreeMap::new(),
-        exclusive: None,
         exit: vec![0],
-        format: None,
         id: id.to_owned(),
-        inputs: None,
-        kind: Kind::Run,
-        max_errors: None,
-        max_warnings: None,
-        min_tests: None,
-        needs: Vec::new(),
-        optional: false,
-        origin: Origin::Contract,
-        pass_env: Vec::new(),
-        path: None,
-        produces: Vec::new(),
-        question: None,
-        reasons: Vec::new(),
-        report: None,
-        requires: Vec::new(),
-        retries: 0,
-        setup: false,
-        severity: Severity::Blocking,
-        skip_exit: Vec::new(),
-        source: None,
-        tags: Vec::new(),
-        tier: 0,
         timeout_ms: 60_000,
-        tool_path: Vec::new(),
-        unchanged: None,
-        unsupported: None,
+        ..crate::plan::step::empty(Kind::Run, Origin::Contract)
     }
 }
 

@@ -181,17 +181,13 @@ fn gather(site: &Site, asked: &Asked) -> Result<Gathered, Failure> {
             None => failure,
         }
     })?;
-    if gathered.is_empty_by_default() && is_ci() {
+    if gathered.is_empty_by_default() && crate::effect::terminal::look().ci {
         let message = "nothing changed in the work tree, and this is CI: an empty change set must be asked for";
         return Err(Failure::usage("vplan::usage::empty_change_set", message).help(
             "name the changes: `--base REV` or `--base auto` for a branch, `--all` for everything, `--changed-none` for nothing",
         ));
     }
     Ok(gathered)
-}
-
-fn is_ci() -> bool {
-    git::environment("CI").is_some_and(|v| !v.is_empty() && v != "0" && v != "false")
 }
 
 fn source(asked: &Asked) -> Result<Option<ChangeSource>, Failure> {

@@ -151,7 +151,8 @@ pub(super) fn note(kind: &str, message: String) -> Note {
 }
 
 /// What stands in for a contract where there is none: the built-in roles, and nothing else.
-pub(super) fn without_contract() -> Contract {
+#[must_use]
+pub fn without_contract() -> Contract {
     Contract {
         name: None,
         path: String::new(),

@@ -9,7 +9,7 @@ pub mod document;
 pub mod error;
 pub mod explain;
 pub mod facts;
-mod frame;
+pub mod frame;
 pub mod kdl;
 mod merge;
 pub mod order;
@@ -17,7 +17,7 @@ pub mod overlap;
 pub mod request;
 pub mod scope;
 pub mod select;
-mod step;
+pub mod step;
 pub mod tier;
 
 use crate::base::canon::Digest;

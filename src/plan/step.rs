@@ -180,7 +180,9 @@ fn with_argv(step: Step, argv: Vec<Word>) -> Step {
     Step { command: to_text(&step.env, &argv), argv: Some(argv), ..step }
 }
 
-fn empty(kind: Kind, origin: Origin) -> Step {
+/// A step in which nothing is set but what it is and where it comes from.
+#[must_use]
+pub fn empty(kind: Kind, origin: Origin) -> Step {
     Step {
         after: Vec::new(),
         always: false,

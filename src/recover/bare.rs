@@ -4,8 +4,9 @@ use super::{Failure, FailureCode, Recovery, Refusal, rules};
 use crate::base::command::{Command, Env, Piece, to_text};
 use crate::base::path::RepoPath;
 use crate::base::word::Word;
-use crate::check::{Kind, Severity};
+use crate::check::Kind;
 use crate::plan::request::RequestRecord;
+use crate::plan::step::empty;
 use crate::plan::{Coverage, Origin, Plan, Policy, Step};
 use serde::Serialize;
 
@@ -62,47 +63,14 @@ pub fn step(id: &str, command: &Command) -> Step {
         None => command.to_text(),
     };
     Step {
-        after: Vec::new(),
-        always: false,
         argv,
-        assertions: Vec::new(),
-        batch_of: None,
-        cleans: Vec::new(),
         command: text,
-        context: None,
-        describe: None,
-        dir: RepoPath::root(),
         env,
-        exclusive: None,
         exit: vec![0],
-        format: None,
         id: id.to_owned(),
-        inputs: None,
-        kind: Kind::Run,
-        max_errors: None,
-        max_warnings: None,
-        min_tests: None,
-        needs: Vec::new(),
-        optional: false,
-        origin: Origin::Explicit,
-        pass_env: Vec::new(),
-        path: None,
-        produces: Vec::new(),
-        question: None,
-        reasons: Vec::new(),
-        report: None,
-        requires: Vec::new(),
-        retries: 0,
-        setup: false,
-        severity: Severity::Blocking,
-        skip_exit: Vec::new(),
-        source: None,
-        tags: Vec::new(),
-        tier: 0,
         timeout_ms: Kind::Run.default_timeout_ms(),
-        tool_path: Vec::new(),
-        unchanged: None,
         unsupported,
+        ..empty(Kind::Run, Origin::Explicit)
     }
 }
 

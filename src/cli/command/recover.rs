@@ -9,6 +9,7 @@ use crate::cli::args::{Format, Global, Recover};
 use crate::cli::error::Failure;
 use crate::cli::session::{locate, read};
 use crate::cli::terminal::Terminal;
+use crate::effect::load::Site;
 use crate::plan::Plan;
 use crate::plan::document::from_json;
 use crate::recover::bare::{self, bare_plan};
@@ -23,11 +24,11 @@ use std::path::Path;
 /// Commands, plans or failures that cannot be read.
 pub fn run(global: &Global, args: &Recover, terminal: &Terminal) -> Result<u8, Failure> {
     format(global, &[Format::Json])?;
+    let site = locate(global)?;
     let (plan, failures) = match (&args.plan, &args.failure) {
         (Some(plan), Some(failure)) => from_files(plan, failure)?,
-        _ => from_list(global, args)?,
+        _ => from_list(&site, args)?,
     };
-    let site = locate(global)?;
     let step = |f: &recover::Failure| plan.steps.iter().position(|s| s.id == f.step);
     let questions = failures.iter().filter_map(step).flat_map(|i| recover::questions(&plan, i)).collect();
     let facts = answer(&site, &plan, &questions);
@@ -50,7 +51,7 @@ pub fn run(global: &Global, args: &Recover, terminal: &Terminal) -> Result<u8, F
 }
 
 /// A bare list of commands, and which of them failed.
-fn from_list(global: &Global, args: &Recover) -> Result<(Plan, Vec<recover::Failure>), Failure> {
+fn from_list(site: &Site, args: &Recover) -> Result<(Plan, Vec<recover::Failure>), Failure> {
     let usage = |message: String| Failure::usage("vplan::usage::recover", message);
     if args.command.is_empty() {
         return Err(usage("nothing to recover".to_owned())
@@ -72,8 +73,7 @@ fn from_list(global: &Global, args: &Recover) -> Result<(Plan, Vec<recover::Fail
         failures.push(match code {
             Some(code) => bare::given(number, code),
             None => {
-                let site = locate(global)?;
-                let facts = answer(&site, &plan, &recover::questions(&plan, number - 1));
+                let facts = answer(site, &plan, &recover::questions(&plan, number - 1));
                 recover::classify(&plan, number - 1, &evidence, &facts)
             }
         });
