@@ -136,12 +136,12 @@ impl Supervisor {
 fn sweep_orphans(supervisors: &BTreeSet<i32>) -> u32 {
     let mut killed = BTreeSet::new();
     let mut progress = Instant::now();
-    let session = rustix::process::getsid(None).ok();
+    let session = tree::session(rustix::process::getpid());
     let mut pause = Duration::from_millis(1);
     loop {
         let mut orphans = tree::own_children();
         orphans.retain(|pid| {
-            !supervisors.contains(&pid.as_raw_pid()) && rustix::process::getsid(Some(*pid)).ok() != session
+            !supervisors.contains(&pid.as_raw_pid()) && tree::session(*pid) != session
         });
         if orphans.is_empty() || progress.elapsed() > Duration::from_secs(10) {
             return u32::try_from(killed.len()).unwrap_or(u32::MAX);

@@ -16,6 +16,7 @@ pub(super) struct Seen {
 struct Stat {
     state: u8,
     parent: i32,
+    session: i32,
     started: u64,
 }
 
@@ -31,8 +32,9 @@ fn parse_stat(text: &[u8]) -> Option<Stat> {
     let mut fields = rest.split_ascii_whitespace();
     let state = *fields.next()?.as_bytes().first()?;
     let parent = fields.next()?.parse().ok()?;
-    let started = fields.nth(17)?.parse().ok()?;
-    Some(Stat { state, parent, started })
+    let session = fields.nth(1)?.parse().ok()?;
+    let started = fields.nth(15)?.parse().ok()?;
+    Some(Stat { state, parent, session, started })
 }
 
 /// The children of a process, of all its threads.
@@ -111,6 +113,12 @@ pub(super) fn own_children() -> Vec<Pid> {
     children(rustix::process::getpid())
 }
 
+/// The session of a process. 0 when the session's leader is outside this process's PID namespace, as for everything that a
+/// container was started with: getsid(2) gives that 0 too, but the binding takes a 0 for an impossible number.
+pub(super) fn session(pid: Pid) -> Option<i32> {
+    stat(pid).map(|s| s.session)
+}
+
 fn signal(pid: Pid, parent: Pid, me: Pid, what: Do) -> bool {
     let signals: &[Signal] = match what {
         Do::Terminate => &[Signal::TERM, Signal::CONT],
@@ -140,9 +148,9 @@ mod tests {
 
     #[test]
     fn names_of_programs_do_not_confuse() {
-        let line = b"12 (a) Z 1 (b)) S 7 12 12 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 4242 1 1";
+        let line = b"12 (a) Z 1 (b)) S 7 12 13 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 4242 1 1";
         let read = parse_stat(line).unwrap();
-        assert_eq!((read.state, read.parent, read.started), (b'S', 7, 4242));
+        assert_eq!((read.state, read.parent, read.session, read.started), (b'S', 7, 13, 4242));
         assert!(parse_stat(b"12 (a").is_none());
         assert!(parse_stat(b"").is_none());
     }
