@@ -11,6 +11,7 @@ pub mod git;
 pub mod infer;
 pub mod input;
 pub mod load;
+pub mod pins;
 pub mod process;
 pub mod records;
 mod signals;

@@ -140,9 +140,7 @@ fn sweep_orphans(supervisors: &BTreeSet<i32>) -> u32 {
     let mut pause = Duration::from_millis(1);
     loop {
         let mut orphans = tree::own_children();
-        orphans.retain(|pid| {
-            !supervisors.contains(&pid.as_raw_pid()) && tree::session(*pid) != session
-        });
+        orphans.retain(|pid| !supervisors.contains(&pid.as_raw_pid()) && tree::session(*pid) != session);
         if orphans.is_empty() || progress.elapsed() > Duration::from_secs(10) {
             return u32::try_from(killed.len()).unwrap_or(u32::MAX);
         }
