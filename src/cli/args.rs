@@ -138,6 +138,8 @@ pub enum Command {
     Classify(Classify),
     /// Read a command text as vplan reads it: environment and argument vector.
     Argv(Argv),
+    /// List the contracts shipped with vplan, which `import "std:NAME@VERSION"` names, or print one.
+    Std(super::command::std::Std),
     /// Print a completion script.
     Completions(Completions),
     /// Print the manual page.

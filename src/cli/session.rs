@@ -14,6 +14,7 @@ use crate::effect::facts::{self, Ground};
 use crate::effect::files;
 use crate::effect::git::Git;
 use crate::effect::load::{self, LoadError, Loaded, Site, Wanted};
+use crate::effect::pins::NothingPinned;
 use crate::effect::{git, infer, input};
 use crate::plan::compile::{Compiled, compile};
 use crate::plan::definition::changed_definitions;
@@ -191,7 +192,7 @@ pub fn locate(global: &Global) -> Result<Site, Failure> {
 /// There is none, or it cannot be read. An invalid one is no error here.
 pub fn load_contract(site: &Site, global: &Global) -> Result<Loaded, Failure> {
     let wanted = Wanted { contract: global.contract.as_deref(), revision: None, base: None, max_file: global.max_file };
-    load::load(site, &wanted).map_err(load_failed)
+    load::load(site, &wanted, &mut NothingPinned).map_err(load_failed)
 }
 
 fn gather(site: &Site, asked: &Asked) -> Result<Gathered, Failure> {
@@ -316,7 +317,7 @@ fn contract(
         base: gathered.base.as_ref(),
         max_file: global.max_file,
     };
-    match load::load(site, &wanted) {
+    match load::load(site, &wanted, &mut NothingPinned) {
         Ok(loaded) if loaded.contract.is_some() => Ok(Some(loaded)),
         Ok(loaded) => Err(invalid(loaded)),
         // Mode `off` verifies nothing and says so; it needs no contract, and passes no broken one over.
@@ -326,16 +327,19 @@ fn contract(
     }
 }
 
-/// The failure of a contract with errors.
+/// The failure of a contract with errors: exit 3, or 4 when only pinned imports are not to be had.
 #[must_use]
 pub fn invalid(loaded: Loaded) -> Failure {
     let list = loaded.diagnostics.sorted();
     let errors = list.iter().filter(|d| d.severity == Severity::Error).count();
-    let message = format!("the contract `{}` has {}", loaded.path, super::render::style::count(errors, "error"));
-    Failure {
-        diagnostics: Some(Box::new((loaded.sources, list))),
-        ..Failure::new(Exit::Contract.code(), "vplan::contract::invalid", message)
-    }
+    let failure = if loaded.drift {
+        let message = format!("the contract `{}` imports what its lock does not pin", loaded.path);
+        Failure::new(Exit::Drift.code(), "vplan::contract::drift", message)
+    } else {
+        let message = format!("the contract `{}` has {}", loaded.path, super::render::style::count(errors, "error"));
+        Failure::new(Exit::Contract.code(), "vplan::contract::invalid", message)
+    };
+    Failure { diagnostics: Some(Box::new((loaded.sources, list))), ..failure }
 }
 
 fn load_failed(error: LoadError) -> Failure {
