@@ -421,10 +421,9 @@ fn steps(builder: &mut Builder<'_>, node: &Node, verifier: &Verifier) {
     let mut pending: Vec<(Vec<At<String>>, usize)> = Vec::new();
     for step in read {
         let folded = step.name.value.to_lowercase();
-        if let Some((first, _)) = known.get(&folded) {
+        if known.contains_key(&folded) {
             let message = format!("two steps are called `{}`", visible(step.name.value.as_bytes()));
             builder.fault(DUPLICATE_STEP, step.name.place, message, "names count without their case", None);
-            let _ = first;
             continue;
         }
         if !step.enabled || verifier.off.contains(&step.kind) {
@@ -621,7 +620,7 @@ fn suits(kind: Kind, setting: &Setting) -> bool {
         Setting::MaxErrors(_) | Setting::MaxWarnings(_) => kind == Kind::Lint,
         Setting::MinTests(_) => kind == Kind::Test,
         Setting::Severity(_) => true,
-        Setting::Timeout(_) => kind != Kind::File,
+        Setting::Timeout(_) | Setting::Retries(_) => kind != Kind::File,
         _ => !matches!(kind, Kind::File | Kind::Judge),
     }
 }

@@ -7,7 +7,7 @@
 use super::print::{Comments, print};
 use super::tree::{self, Key, Node, Value};
 use super::{acode_yaml, ralph_tui, runr_json, verify_contract_json};
-use crate::base::command::{Command, Link, Piece};
+use crate::base::command::{Command, Env, Link, Piece, UnsupportedReason};
 use crate::base::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::base::path::RepoPath;
 use crate::base::source::{Source, Sources};
@@ -308,7 +308,7 @@ pub(super) struct Builder<'s> {
 pub(super) struct Spec<'a> {
     pub(super) text: &'a str,
     pub(super) place: Place,
-    /// What the check is called; made a name, and unique.
+    /// What the check is called; made a name, and unique. Empty: after its words.
     pub(super) name: String,
     pub(super) kind: Kind,
     pub(super) tier: Option<At<u8>>,
@@ -490,7 +490,7 @@ impl<'s> Builder<'s> {
         let mut made: Vec<String> = Vec::new();
         match parts {
             Instead::Shell => {
-                let name = self.name(&spec.name);
+                let name = self.name(if spec.name.is_empty() { text } else { &spec.name });
                 let verb = shell(spec.kind, text);
                 let settings = settings(None, None);
                 self.push_check(&name, verb, settings, &spec);
@@ -500,7 +500,8 @@ impl<'s> Builder<'s> {
                 let last = parts.len().saturating_sub(1);
                 let first_entry = self.draft.entries.len();
                 for (index, (command, dir)) in parts.into_iter().enumerate() {
-                    let wish = if index == last { spec.name.clone() } else { command.to_text() };
+                    let own = index < last || spec.name.is_empty();
+                    let wish = if own { words_of(&command) } else { spec.name.clone() };
                     let name = self.name(&wish);
                     // What comes before the last part prepares it.
                     let kind = if index == last { spec.kind } else { Kind::Run };
@@ -532,7 +533,12 @@ impl<'s> Builder<'s> {
     /// Reports commands that do nothing, and those that no line of a contract can hold.
     fn can_be_written(&mut self, text: &str, place: Place) -> bool {
         let trimmed = text.trim();
-        if trimmed.is_empty() || (trimmed.starts_with('#') && !trimmed.contains('\n')) {
+        let comment = trimmed.starts_with('#') && !trimmed.contains('\n');
+        let assigns = matches!(
+            parse_command(trimmed),
+            Command::Unsupported { unsupported, .. } if unsupported.reason == UnsupportedReason::Empty
+        );
+        if comment || assigns {
             let help = Some("take the entry away; a check has a command");
             self.fault(EMPTY_COMMAND, place, "a command without a word".to_owned(), "nothing to run", help);
             return false;
@@ -706,7 +712,7 @@ fn shell(kind: Kind, text: &str) -> Verb {
         return Verb::Shell(text.to_owned());
     }
     let pieces = ["sh", "-c", text].into_iter().map(|w| Piece::Word(Word::from(w))).collect();
-    Verb::Command(kind, Command::Argv { env: crate::base::command::Env::new(), pieces })
+    Verb::Command(kind, Command::Argv { env: Env::new(), pieces })
 }
 
 /// Whether a check of this kind takes the setting.
@@ -715,6 +721,16 @@ fn fits(kind: Kind, setting: &Setting) -> bool {
         Setting::MaxErrors(_) | Setting::MaxWarnings(_) => matches!(kind, Kind::Lint | Kind::Compile),
         Setting::MinTests(_) => kind == Kind::Test,
         _ => true,
+    }
+}
+
+/// The words of a command, for its name.
+fn words_of(command: &Command) -> String {
+    match command {
+        Command::Argv { pieces, .. } => {
+            Command::Argv { env: Env::new(), pieces: pieces.clone() }.to_text()
+        }
+        Command::Unsupported { text, .. } => text.clone(),
     }
 }
 
@@ -734,11 +750,16 @@ pub(super) fn cut(text: &str) -> String {
     cut
 }
 
-/// The nearest name of the language: letters, digits and `_` stay, all else becomes `-`.
+/// The nearest name of the language: letters, digits and `_` stay, all else becomes `-`. What is a name stays as it is.
 pub(super) fn slug(text: &str) -> String {
+    let begins = |text: &str| text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    let plain = text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
+    if plain && begins(text) && text.len() <= 100 {
+        return text.to_owned();
+    }
     let mut name = String::new();
     for c in text.chars() {
-        if c.is_ascii_alphanumeric() || c == '_' || (c == '-' && !name.is_empty()) {
+        if c.is_ascii_alphanumeric() || c == '_' {
             name.push(c);
         } else if !name.is_empty() && !name.ends_with('-') {
             name.push('-');
@@ -747,10 +768,8 @@ pub(super) fn slug(text: &str) -> String {
             break;
         }
     }
-    if name != text {
-        name.truncate(name.trim_end_matches('-').len());
-    }
-    if name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
+    name.truncate(name.trim_end_matches('-').len());
+    if begins(&name) {
         name
     } else {
         format!("check-{name}").trim_end_matches('-').to_owned()

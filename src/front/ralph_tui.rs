@@ -95,7 +95,7 @@ fn verification(builder: &mut Builder<'_>, node: &Node) {
                     builder.command(Spec {
                         text,
                         place,
-                        name: text.to_owned(),
+                        name: String::new(),
                         kind: Kind::Run,
                         tier: None,
                         settings: Vec::new(),

@@ -107,7 +107,7 @@ fn commands(builder: &mut Builder<'_>, tier: u8, key: &Key, node: &Node, cwd: Op
         builder.command(Spec {
             text,
             place,
-            name: text.to_owned(),
+            name: String::new(),
             kind: Kind::Run,
             tier: (tier > 0).then(|| At::new(tier, key.place)),
             settings: Vec::new(),
