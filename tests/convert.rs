@@ -40,7 +40,11 @@ fn every_key_of_verify_contract_json() {
     keys(
         Format::VerifyContractJson,
         &[
-            (r#"{"commands": ["CI=1 pnpm test", "lint {changed}"]}"#, &["run CI=1 pnpm test", "run lint {changed}"], &[]),
+            (
+                r#"{"commands": ["CI=1 pnpm test", "lint {changed}"]}"#,
+                &["run CI=1 pnpm test", "run lint {changed}"],
+                &[],
+            ),
             (r#"{"byRole": {"tester": ["a"]}}"#, &["byRole tester {", "run a"], &[]),
             (r#"{"byRole": {"lead": ["a"]}}"#, &["byRole lead {", "role lead {"], &["1 changed: role `lead`"]),
             (
@@ -49,11 +53,7 @@ fn every_key_of_verify_contract_json() {
                 &[],
             ),
             (r#"{"rules": [{"commands": ["x"]}]}"#, &["run x"], &[]),
-            (
-                r#"{"rules": [{"whenChangedAny": ["a"], "commands": []}]}"#,
-                &[],
-                &["1 no-effect: a condition"],
-            ),
+            (r#"{"rules": [{"whenChangedAny": ["a"], "commands": []}]}"#, &[], &["1 no-effect: a condition"]),
             ("{\"visualProbes\": [],\n\"note\": 1}", &[], &["1 lost: `visualProbes`", "2 lost: `note`"]),
             (
                 r#"{"commands": ["cd x && A=1 b && c"]}"#,
@@ -61,8 +61,12 @@ fn every_key_of_verify_contract_json() {
                 &["1 changed: `cd x && A=1 b && c`"],
             ),
             (r#"{"commands": ["a | b"]}"#, &["shell a | b"], &["1 changed: `a | b`"]),
-            (r#"{"commands": ["a\nb"]}"#, &["run sh -c $'a\\x0ab'"], &["1 changed: `a\\nb`"]),
-            (r#"{"commands": ["a {changed} | b"]}"#, &["run sh -c 'a {changed} | b'"], &["1 changed: `a {changed} | b`"]),
+            (r#"{"commands": ["a\nb"]}"#, &["check a-b: sh -c $'a\\x0ab'"], &["1 changed: `a\\nb`"]),
+            (
+                r#"{"commands": ["a {changed} | b"]}"#,
+                &["check a-changed-b: sh -c 'a {changed} | b'"],
+                &["1 changed: `a {changed} | b`"],
+            ),
             (r#"{"commands": ["a && cd x"]}"#, &["shell a && cd x"], &["1 changed: `a && cd x`"]),
             (r#"{"commands": ["cd /x && a"]}"#, &["shell cd /x && a"], &["1 changed: `cd /x && a`"]),
         ],
@@ -75,7 +79,11 @@ fn verification(inner: &str) -> String {
 
 #[test]
 fn every_key_of_runr() {
-    let risk = |patterns: &str| verification(&format!("\"risk_triggers\": [{{\"name\": \"t\", \"tier\": \"tier1\", \"patterns\": {patterns}}}]"));
+    let risk = |patterns: &str| {
+        verification(&format!(
+            "\"risk_triggers\": [{{\"name\": \"t\", \"tier\": \"tier1\", \"patterns\": {patterns}}}]"
+        ))
+    };
     let table: &[(String, &[&str], &[&str])] = &[
         ("{}".to_owned(), &["budget 10m", "timeout 10m"], &[]),
         (verification("\"tier0\": [\"pnpm lint\", \"pnpm lint\"]"), &["check pnpm-lint: pnpm lint", "check pnpm-lint-2: pnpm lint"], &[]),
@@ -145,10 +153,22 @@ fn every_key_of_ralph_tui() {
             ("[verification]\nenabled = true\n", gate, &[]),
             ("[verification]\nenabled = true\ncommands = [\"bun test\"]\n", &["check bun-test: bun test"], &[]),
             ("[verification]\ncommands = ['a']\n", &["check a: a"], &["1 changed: `verification.enabled`"]),
-            ("[verification]\nenabled = false\ncommands = ['a']\n", &["check a: a"], &["2 changed: `verification.enabled`"]),
+            (
+                "[verification]\nenabled = false\ncommands = ['a']\n",
+                &["check a: a"],
+                &["2 changed: `verification.enabled`"],
+            ),
             ("[verification]\nenabled = true\ncommands = ['a | b']\n", &["shell a | b"], &[]),
-            ("verification = {enabled = true, timeoutMs = 90_000, maxRetries = 0}\n", &["timeout 90s", "retries 0"], &[]),
-            ("[verification]\nenabled = true\ntimeoutMs = 0\n", &["timeout 24h"], &["3 changed: `verification.timeoutMs`"]),
+            (
+                "verification = {enabled = true, timeoutMs = 90_000, maxRetries = 0}\n",
+                &["timeout 90s", "retries 0"],
+                &[],
+            ),
+            (
+                "[verification]\nenabled = true\ntimeoutMs = 0\n",
+                &["timeout 24h"],
+                &["3 changed: `verification.timeoutMs`"],
+            ),
             ("[verification]\nenabled = true\nretry = 1\n", gate, &["3 lost: `verification.retry`"]),
             ("verify = true\n[verification]\n", &[], &["1 lost: `verify`"]),
             (
@@ -171,37 +191,136 @@ fn every_key_of_acode() {
     keys(
         Format::Acode,
         &[
-            ("", &[], &[]),
-            ("schema_version: '1.0.0'\nmode: {}\nmodel: x\n", &[], &["1 no-effect: `schema_version`", "2 no-effect: `mode`", "3 no-effect: `model`"]),
-            ("project: {name: shop, type: node}\n", &["contract \"shop\""], &["1 no-effect: `project.type`"]),
-            ("commands:\n  setup: npm ci\n  test: npm test\n", &["run npm ci", "setup", "timeout 5m", "test npm test", "sequence setup -> *"], &[]),
-            ("commands:\n  build: [make, make install]\n", &["compile make", "compile make install", "sequence build -> build-2"], &[]),
-            ("commands:\n  lint: {run: eslint ., timeout: 30, retry: 2, continue_on_error: true}\n", &["lint eslint .", "timeout 30s", "retries 2", "severity warning"], &[]),
-            ("commands:\n  test: {run: npm test, cwd: web/, env: {CI: '1', TOKEN: '${TOKEN}'}}\n", &["dir \"web\"", "env CI=1", "pass-env TOKEN"], &[]),
-            ("commands:\n  test:\n    run: npm test\n    env:\n      X: a${B}\n", &["test npm test"], &["5 lost: `commands.test.env.X`"]),
-            ("commands:\n  test: {run: x, timeout: 0}\n", &["timeout 24h"], &["2 changed: `commands.test.timeout`"]),
-            ("commands:\n  test: {run: x, platforms: {linux: y}}\n", &["test x"], &["2 lost: `commands.test.platforms`"]),
-            ("commands:\n  test: {run: x, shell: bash}\n", &["test x"], &["2 lost: `commands.test.shell`"]),
-            ("commands:\n  format: f\n  start: s\n  deploy: d\n", &[], &["2 lost: `commands.format`", "3 lost: `commands.start`", "4 lost: `commands.deploy`"]),
-            ("commands:\n  test: npm run a && npm run b\n", &["check npm-run-a {", "run npm run a", "test npm run b", "needs npm-run-a"], &["2 changed: `npm run a && npm run b`"]),
-            ("commands:\n  test: npm test | tee log\n", &["test sh -c 'npm test | tee log'"], &[]),
-            ("commands: {test: x, build: y, lint: z}\nverifier:\n  checks: {tests: false, compilation: false, static_analysis: true}\n", &["lint z"], &["3 no-effect: `verifier.checks.tests`", "3 no-effect: `verifier.checks.compilation`"]),
-            ("verifier:\n  checks: {file_exists: true, file_content: false, llm_review: true}\n", &[], &["2 lost: `verifier.checks.file_exists`", "2 lost: `verifier.checks.llm_review`"]),
-            ("verifier:\n  tools: {typescript: tsc, tests: jest, linter: eslint .}\n  thresholds: {max_errors: 1, max_warnings: 10}\n", &["compile tsc", "test jest", "lint eslint .", "max-errors 1", "max-warnings 10"], &[]),
-            ("verifier: {timeout_seconds: 180, max_cycles: 3, parallel: 4}\n", &["budget 3m", "retries 3", "on-exhausted escalate", "jobs 4"], &[]),
-            ("verifier:\n  timeouts: {tests: 7, compilation: 8, static_analysis: 9, llm_review: 10}\ncommands: {test: a, build: b, lint: c}\n", &["timeout 7s", "timeout 8s", "timeout 9s"], &[]),
-            ("verifier:\n  steps:\n  - {name: a b, kind: custom, run: x}\n", &["check a-b {", "run x", "timeout 1m"], &["3 changed: step `a b`"]),
-            ("verifier:\n  steps:\n  - {name: a, kind: build, run: x}\n  - {name: b, kind: test, run: y, depends_on: [A], min_tests: 3}\n", &["compile x", "test y", "needs a", "min-tests 3"], &[]),
-            ("verifier:\n  steps:\n  - {name: a, kind: lint, run: x, max_errors: 1, max_warnings: 2}\n", &["lint x", "max-errors 1", "max-warnings 2"], &[]),
+            ("# nothing\n", &[], &["1 no-effect: the configuration"]),
             (
-                "verifier:\n  steps:\n  - {name: a, kind: file, path: d/x, exists: true, not_empty: true, contains: [p], not_contains: [q], matches: '^a', min_size: 1, max_size: 1024}\n",
-                &["file \"d/x\" {", "exists", "not-empty", "contains \"p\"", "lacks \"q\"", "matches \"^a\"", "size 1B..1KiB"],
+                "schema_version: '1.0.0'\nmode: {}\nmodel: x\n",
+                &[],
+                &["1 no-effect: `schema_version`", "2 no-effect: `mode`", "3 no-effect: `model`"],
+            ),
+            ("project: {name: shop, type: node}\n", &["contract \"shop\""], &["1 no-effect: `project.type`"]),
+            (
+                "commands:\n  setup: npm ci\n  test: npm test\n",
+                &["run npm ci", "setup", "timeout 5m", "test npm test", "sequence setup -> *"],
                 &[],
             ),
-            ("verifier:\n  steps:\n  - {name: a, kind: file, path: x, exists: false, timeout: 5}\n", &["absent"], &["3 no-effect: `timeout` of step `a`"]),
-            ("verifier:\n  steps:\n  - {name: a, kind: llm_review, question: is it good?}\n", &["judge \"is it good?\"", "timeout 30s"], &[]),
-            ("verifier:\n  steps:\n  - {name: a, kind: custom, run: x, enabled: false}\n  - {name: b, kind: custom, run: y, depends_on: [a]}\n", &["check b {"], &["3 no-effect: step `a`", "4 changed: depends_on `a`"]),
-            ("verifier: {step: [], checks: {x: true}, tools: {x: y}, timeouts: {x: 1}, thresholds: {x: 1}}\nci: 1\n", &[], &["1 lost: `verifier.step`", "1 lost: `verifier.checks.x`", "1 lost: `verifier.tools.x`", "1 lost: `verifier.timeouts.x`", "1 lost: `verifier.thresholds.x`", "2 lost: `ci`"]),
+            (
+                "commands:\n  build: [make, make install]\n",
+                &["compile make", "compile make install", "sequence build -> build-2"],
+                &[],
+            ),
+            (
+                "commands:\n  lint: {run: eslint ., timeout: 30, retry: 2, continue_on_error: true}\n",
+                &["lint eslint .", "timeout 30s", "retries 2", "severity warning"],
+                &[],
+            ),
+            (
+                "commands:\n  test: {run: npm test, cwd: web/, env: {CI: '1', TOKEN: '${TOKEN}'}}\n",
+                &["dir \"web\"", "env CI=1", "pass-env TOKEN"],
+                &[],
+            ),
+            (
+                "commands:\n  test:\n    run: npm test\n    env:\n      X: a${B}\n",
+                &["test npm test"],
+                &["5 lost: `commands.test.env.X`"],
+            ),
+            ("commands:\n  test: {run: x, timeout: 0}\n", &["timeout 24h"], &["2 changed: `commands.test.timeout`"]),
+            (
+                "commands:\n  test: {run: x, platforms: {linux: y}}\n",
+                &["test x"],
+                &["2 lost: `commands.test.platforms`"],
+            ),
+            ("commands:\n  test: {run: x, shell: bash}\n", &["test x"], &["2 lost: `commands.test.shell`"]),
+            (
+                "commands:\n  format: f\n  start: s\n  deploy: d\n",
+                &[],
+                &["2 lost: `commands.format`", "3 lost: `commands.start`", "4 lost: `commands.deploy`"],
+            ),
+            (
+                "commands:\n  test: npm run a && npm run b\n",
+                &["check npm-run-a {", "run npm run a", "test npm run b", "needs npm-run-a"],
+                &["2 changed: `npm run a && npm run b`"],
+            ),
+            ("commands:\n  test: npm test | tee log\n", &["test sh -c 'npm test | tee log'"], &[]),
+            (
+                "commands: {test: x, build: y, lint: z}\nverifier:\n  checks: {tests: false, compilation: false, static_analysis: true}\n",
+                &["lint z"],
+                &["3 no-effect: `verifier.checks.tests`", "3 no-effect: `verifier.checks.compilation`"],
+            ),
+            (
+                "verifier:\n  checks: {file_exists: true, file_content: false, llm_review: true}\n",
+                &[],
+                &["2 lost: `verifier.checks.file_exists`", "2 lost: `verifier.checks.llm_review`"],
+            ),
+            (
+                "verifier:\n  tools: {typescript: tsc, tests: jest, linter: eslint .}\n  thresholds: {max_errors: 1, max_warnings: 10}\n",
+                &["compile tsc", "test jest", "lint eslint .", "max-errors 1", "max-warnings 10"],
+                &[],
+            ),
+            (
+                "verifier: {timeout_seconds: 180, max_cycles: 3, parallel: 4}\n",
+                &["budget 3m", "retries 3", "on-exhausted escalate", "jobs 4"],
+                &[],
+            ),
+            (
+                "verifier:\n  timeouts: {tests: 7, compilation: 8, static_analysis: 9, llm_review: 10}\ncommands: {test: a, build: b, lint: c}\n",
+                &["timeout 7s", "timeout 8s", "timeout 9s"],
+                &[],
+            ),
+            (
+                "verifier:\n  steps:\n  - {name: a b, kind: custom, run: x}\n",
+                &["check a-b {", "run x", "timeout 1m"],
+                &["3 changed: step `a b`"],
+            ),
+            (
+                "verifier:\n  steps:\n  - {name: a, kind: build, run: x}\n  - {name: b, kind: test, run: y, depends_on: [A], min_tests: 3}\n",
+                &["compile x", "test y", "needs a", "min-tests 3"],
+                &[],
+            ),
+            (
+                "verifier:\n  steps:\n  - {name: a, kind: lint, run: x, max_errors: 1, max_warnings: 2}\n",
+                &["lint x", "max-errors 1", "max-warnings 2"],
+                &[],
+            ),
+            (
+                "verifier:\n  steps:\n  - {name: a, kind: file, path: d/x, exists: true, not_empty: true, contains: [p], not_contains: [q], matches: '^a', min_size: 1, max_size: 1024}\n",
+                &[
+                    "file \"d/x\" {",
+                    "exists",
+                    "not-empty",
+                    "contains \"p\"",
+                    "lacks \"q\"",
+                    "matches \"^a\"",
+                    "size 1B..1KiB",
+                ],
+                &[],
+            ),
+            (
+                "verifier:\n  steps:\n  - {name: a, kind: file, path: x, exists: false, timeout: 5}\n",
+                &["absent"],
+                &["3 no-effect: `timeout` of step `a`"],
+            ),
+            (
+                "verifier:\n  steps:\n  - {name: a, kind: llm_review, question: is it good?}\n",
+                &["judge \"is it good?\"", "timeout 30s"],
+                &[],
+            ),
+            (
+                "verifier:\n  steps:\n  - {name: a, kind: custom, run: x, enabled: false}\n  - {name: b, kind: custom, run: y, depends_on: [a]}\n",
+                &["check b {"],
+                &["3 no-effect: step `a`", "4 changed: depends_on `a`"],
+            ),
+            (
+                "verifier: {step: [], checks: {x: true}, tools: {x: y}, timeouts: {x: 1}, thresholds: {x: 1}}\nci: 1\n",
+                &[],
+                &[
+                    "1 lost: `verifier.step`",
+                    "1 lost: `verifier.checks.x`",
+                    "1 lost: `verifier.tools.x`",
+                    "1 lost: `verifier.timeouts.x`",
+                    "1 lost: `verifier.thresholds.x`",
+                    "2 lost: `ci`",
+                ],
+            ),
             ("commands: {test: &t npm test, build: *t}\n", &["compile npm test", "test npm test"], &[]),
             ("commands: {test: !!str 5}\n", &["test 5"], &[]),
         ],
@@ -213,27 +332,51 @@ const MALFORMED: &[(Format, &str, &[(&str, &str)])] = &[
     (Format::VerifyContractJson, "", &[("json::syntax", "")]),
     (Format::VerifyContractJson, "[]", &[("json::wrong_type", "[]")]),
     (Format::VerifyContractJson, "{\"commands\": 1}", &[("json::wrong_type", "1")]),
-    (Format::VerifyContractJson, "{\"commands\": [\"a\"], \"commands\": []}", &[("json::duplicate_key", "\"commands\"")]),
+    (
+        Format::VerifyContractJson,
+        "{\"commands\": [\"a\"], \"commands\": []}",
+        &[("json::duplicate_key", "\"commands\"")],
+    ),
     (Format::VerifyContractJson, "{\"commands\": [\" \"]}", &[("convert::empty_command", "\" \"")]),
     (Format::VerifyContractJson, "{\"commands\": [\"# a\"]}", &[("convert::empty_command", "\"# a\"")]),
     (Format::VerifyContractJson, "{\"commands\": [\"A=1\"]}", &[("convert::empty_command", "\"A=1\"")]),
     (Format::VerifyContractJson, "{\"commands\": [\"a\\u0000b\"]}", &[("convert::bad_command", "\"a\\u0000b\"")]),
     (Format::VerifyContractJson, "{\"byRole\": {\"a b\": [\"x\"]}}", &[("convert::bad_value", "\"a b\"")]),
     (Format::VerifyContractJson, "{\"rules\": [{}]}", &[("json::missing_key", "{}")]),
-    (Format::VerifyContractJson, "{\"rules\": [{\"whenChangedAny\": [\"[a\"], \"commands\": [\"x\"]}]}", &[("contract::glob", "[")]),
-    (Format::VerifyContractJson, "{\"rules\": [{\"whenChangedAny\": [\"!a\"], \"commands\": [\"x\"]}]}", &[("contract::only_exclusions", "\"!a\"")]),
+    (
+        Format::VerifyContractJson,
+        "{\"rules\": [{\"whenChangedAny\": [\"[a\"], \"commands\": [\"x\"]}]}",
+        &[("contract::glob", "[")],
+    ),
+    (
+        Format::VerifyContractJson,
+        "{\"rules\": [{\"whenChangedAny\": [\"!a\"], \"commands\": [\"x\"]}]}",
+        &[("contract::only_exclusions", "\"!a\"")],
+    ),
     (Format::Runr, "", &[("json::syntax", "")]),
     (Format::Runr, "{\"verification\": {},}", &[("json::syntax", ",")]),
     (Format::Runr, "[1]", &[("convert::wrong_type", "[1]")]),
     (Format::Runr, "{\"verification\": []}", &[("convert::wrong_type", "[]")]),
     (Format::Runr, "{\"verification\": {\"tier0\": \"a\"}}", &[("convert::wrong_type", "\"a\"")]),
-    (Format::Runr, "{\"verification\": {\"tier0\": [1, null]}}", &[("convert::wrong_type", "1"), ("convert::wrong_type", "null")]),
+    (
+        Format::Runr,
+        "{\"verification\": {\"tier0\": [1, null]}}",
+        &[("convert::wrong_type", "1"), ("convert::wrong_type", "null")],
+    ),
     (Format::Runr, "{\"verification\": {\"tier0\": [\"\"]}}", &[("convert::empty_command", "\"\"")]),
     (Format::Runr, "{\"verification\": {\"cwd\": \"../x\"}}", &[("convert::bad_value", "\"../x\"")]),
     (Format::Runr, "{\"verification\": {\"max_verify_time_per_milestone\": 0}}", &[("convert::bad_value", "0")]),
     (Format::Runr, "{\"verification\": {\"max_verify_time_per_milestone\": 1.5}}", &[("convert::wrong_type", "1.5")]),
-    (Format::Runr, "{\"verification\": {\"risk_triggers\": [{\"name\": \"a\", \"tier\": \"tier3\", \"patterns\": []}]}}", &[("convert::bad_value", "\"tier3\"")]),
-    (Format::Runr, "{\"verification\": {\"risk_triggers\": [{\"name\": \"a\", \"tier\": \"tier1\", \"patterns\": [\"\"]}]}}", &[("convert::bad_value", "\"\"")]),
+    (
+        Format::Runr,
+        "{\"verification\": {\"risk_triggers\": [{\"name\": \"a\", \"tier\": \"tier3\", \"patterns\": []}]}}",
+        &[("convert::bad_value", "\"tier3\"")],
+    ),
+    (
+        Format::Runr,
+        "{\"verification\": {\"risk_triggers\": [{\"name\": \"a\", \"tier\": \"tier1\", \"patterns\": [\"\"]}]}}",
+        &[("convert::bad_value", "\"\"")],
+    ),
     (
         Format::Runr,
         "{\"verification\": {\"risk_triggers\": [{}]}}",
@@ -242,20 +385,24 @@ const MALFORMED: &[(Format, &str, &[(&str, &str)])] = &[
     (Format::Runr, "{\"agent\": {\"name\": 5}}", &[("convert::wrong_type", "5")]),
     (Format::RalphTui, "a = 1\na = 2\n", &[("convert::toml", "a")]),
     (Format::RalphTui, "a = \n[b\n", &[("convert::toml", ""), ("convert::toml", "")]),
-    (Format::RalphTui, "{\"verification\": {}}", &[("convert::toml", "{\"verification\": {}}")]),
+    (Format::RalphTui, "{\"verification\": {}}", &[("convert::toml", "")]),
     (Format::RalphTui, "[verification]\ncommands = 'a'\n", &[("convert::wrong_type", "'a'")]),
-    (Format::RalphTui, "[verification]\ncommands = [1, ' ']\n", &[("convert::wrong_type", "1"), ("convert::empty_command", "' '")]),
+    (
+        Format::RalphTui,
+        "[verification]\ncommands = [1, ' ']\n",
+        &[("convert::wrong_type", "1"), ("convert::empty_command", "' '")],
+    ),
     (Format::RalphTui, "[verification]\nenabled = 'yes'\n", &[("convert::wrong_type", "'yes'")]),
     (Format::RalphTui, "[verification]\ntimeoutMs = -1\n", &[("convert::bad_value", "-1")]),
     (Format::RalphTui, "[verification]\ntimeoutMs = 1.5\n", &[("convert::wrong_type", "1.5")]),
     (Format::RalphTui, "[verification]\nmaxRetries = 1979-05-27\n", &[("convert::wrong_type", "1979-05-27")]),
     (Format::RalphTui, "verification = 3\n", &[("convert::wrong_type", "3")]),
-    (Format::RalphTui, "[[verification]]\n", &[("convert::wrong_type", "")]),
+    (Format::RalphTui, "[[verification]]\n", &[("convert::wrong_type", "[[verification]]")]),
     (Format::Acode, "a: b: c\n", &[("convert::yaml", "")]),
     (Format::Acode, "- a\n", &[("convert::wrong_type", "- a\n")]),
     (Format::Acode, "a: 1\na: 2\n", &[("convert::duplicate_key", "a")]),
     (Format::Acode, "a: 1\n---\nb: 2\n", &[("convert::yaml", "---")]),
-    (Format::Acode, "commands: {test: !custom x}\n", &[("convert::yaml", "x")]),
+    (Format::Acode, "commands: {test: !custom x}\n", &[("convert::yaml", "!custom x")]),
     (Format::Acode, "commands: {<<: {}}\n", &[("convert::yaml", "<<")]),
     (Format::Acode, "? [a]\n: b\n", &[("convert::yaml", "[a]")]),
     (Format::Acode, "commands: {test: 5}\n", &[("convert::wrong_type", "5")]),
@@ -273,14 +420,22 @@ const MALFORMED: &[(Format, &str, &[(&str, &str)])] = &[
         "verifier: {steps: [{name: a, kind: test, run: x}, {name: A, kind: test, run: x}]}\n",
         &[("convert::duplicate_step", "A")],
     ),
-    (Format::Acode, "verifier: {steps: [{name: a, kind: test, run: x, depends_on: [b]}]}\n", &[("convert::bad_value", "b")]),
+    (
+        Format::Acode,
+        "verifier: {steps: [{name: a, kind: test, run: x, depends_on: [b]}]}\n",
+        &[("convert::bad_value", "b")],
+    ),
     (
         Format::Acode,
         "verifier: {steps: [{name: a, kind: test, run: x, depends_on: [b]}, {name: b, kind: test, run: x, depends_on: [a]}]}\n",
         &[("contract::cycle", "b")],
     ),
     (Format::Acode, "verifier: {steps: [{name: a, kind: file, path: ../x}]}\n", &[("contract::path", "../x")]),
-    (Format::Acode, "verifier: {steps: [{name: a, kind: file, path: x, matches: '('}]}\n", &[("contract::regex", "'('")]),
+    (
+        Format::Acode,
+        "verifier: {steps: [{name: a, kind: file, path: x, matches: '('}]}\n",
+        &[("contract::regex", "'('")],
+    ),
 ];
 
 fn errors(format: Format, content: &str) -> Vec<(String, String)> {
@@ -291,7 +446,10 @@ fn errors(format: Format, content: &str) -> Vec<(String, String)> {
     let show = |d: vplan::base::diagnostic::Diagnostic| {
         let place = d.labels[0].place;
         assert!(!d.message.contains('\n') && d.message.starts_with(|c: char| !c.is_uppercase()), "{}", d.message);
-        (d.code.0.trim_start_matches("vplan::").to_owned(), sources.get(place.source).unwrap().slice(place.span).to_owned())
+        (
+            d.code.0.trim_start_matches("vplan::").to_owned(),
+            sources.get(place.source).unwrap().slice(place.span).to_owned(),
+        )
     };
     sink.sorted().into_iter().map(show).collect()
 }
@@ -311,18 +469,31 @@ fn malformed() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     // Aliases count as what they stand for; depth is bounded before anything is built.
     let bomb: String = (0..9)
-        .map(|i| format!("a{i}: &a{i} [{}]\n", if i == 0 { "x".to_owned() } else { vec![format!("*a{}", i - 1); 9].join(", ") }))
+        .map(|i| {
+            format!(
+                "a{i}: &a{i} [{}]\n",
+                if i == 0 { "x".to_owned() } else { vec![format!("*a{}", i - 1); 9].join(", ") }
+            )
+        })
         .collect();
     let deep = |open: &str, close: &str| format!("a: {}{}", open.repeat(5_000), close.repeat(5_000));
     for (format, content, code) in [
         (Format::Acode, bomb, "convert::too_large"),
         (Format::Acode, deep("[", "]"), "convert::yaml"),
         (Format::Acode, deep("{a: ", "}"), "convert::yaml"),
-        (Format::Acode, format!("a:\n{}", (1..500).map(|i| format!("{}- \n", " ".repeat(i))).collect::<String>()), "convert::yaml"),
+        (
+            Format::Acode,
+            format!("a:\n{}", (1..500).map(|i| format!("{}- \n", " ".repeat(i))).collect::<String>()),
+            "convert::yaml",
+        ),
         (Format::RalphTui, format!("a = {}{}", "[".repeat(5_000), "]".repeat(5_000)), "convert::toml"),
         (Format::RalphTui, format!("a = [{}]", "1,".repeat(200_000)), "convert::too_large"),
         (Format::Runr, format!("{{\"a\": {}{}}}", "[".repeat(5_000), "]".repeat(5_000)), "json::depth"),
-        (Format::VerifyContractJson, format!("{{\"commands\": [\"{}\"]}}", "a ".repeat(10_000)), "convert::bad_command"),
+        (
+            Format::VerifyContractJson,
+            format!("{{\"commands\": [\"{}\"]}}", "a ".repeat(10_000)),
+            "convert::bad_command",
+        ),
     ] {
         let got = errors(format, &content);
         assert_eq!(got.first().map(|(c, _)| c.as_str()), Some(code), "{format:?} {:?}", content.get(..40));
@@ -377,17 +548,26 @@ const SMALL: &str = "{\"commands\": [\"true\"]}";
 
 #[test]
 fn what_is_written_where() {
-    let project = Project::git_with(&[("verify.contract.json", SMALL), ("lossy.json", "{\"commands\": [\"a | b\"], \"x\": 1}")]);
+    let project =
+        Project::git_with(&[("verify.contract.json", SMALL), ("lossy.json", "{\"commands\": [\"a | b\"], \"x\": 1}")]);
     project.run(&["import", "verify.contract.json", "--stdout"]).exits(0).says("run true").warns("1 check");
     assert!(!project.exists("contracts"));
     project.run(&["import", "verify.contract.json", "-o", "mine.vplan"]).exits(0).says("mine.vplan");
     project.run(&["import", "verify.contract.json", "-o", "mine.vplan"]).exits(2).warns("--force");
-    project.run(&["import", "verify.contract.json"]).exits(0).says("contracts/verify.vplan").says("next: `vplan check`");
+    project
+        .run(&["import", "verify.contract.json"])
+        .exits(0)
+        .says("contracts/verify.vplan")
+        .says("next: `vplan check`");
     let first = project.read("contracts/verify.vplan");
     let refused = project.run(&["import", "lossy.json"]);
     refused.exits(2).warns("is there already").warns("--stdout");
     assert_eq!(project.read("contracts/verify.vplan"), first);
-    project.run(&["import", "lossy.json", "--force", "--strict"]).exits(3).warns("2 things are lost or changed").warns("a | b");
+    project
+        .run(&["import", "lossy.json", "--force", "--strict"])
+        .exits(3)
+        .warns("2 things are lost or changed")
+        .warns("a | b");
     assert_eq!(project.read("contracts/verify.vplan"), first);
     project.run(&["import", "lossy.json", "--force", "-q"]).exits(0);
     assert!(project.read("contracts/verify.vplan").contains("shell a | b"));

@@ -73,6 +73,16 @@ const MOST_SECONDS: u64 = 1_000_000_000;
 /// Lowers the file.
 pub(super) fn lower(builder: &mut Builder<'_>) {
     let Some(root) = tree::yaml(builder.sources, builder.id, builder.sink) else { return };
+    if matches!(root.value, Value::Null) {
+        builder.lose(
+            Weight::NoEffect,
+            "the configuration",
+            root.place,
+            "the file is empty, so it checks nothing",
+            None,
+        );
+        return;
+    }
     let verifier = root.get("verifier").map(|node| Verifier::read(builder, node)).unwrap_or_default();
     for (key, node) in builder.map("the configuration", &root) {
         match key.name.as_str() {

@@ -727,9 +727,7 @@ fn fits(kind: Kind, setting: &Setting) -> bool {
 /// The words of a command, for its name.
 fn words_of(command: &Command) -> String {
     match command {
-        Command::Argv { pieces, .. } => {
-            Command::Argv { env: Env::new(), pieces: pieces.clone() }.to_text()
-        }
+        Command::Argv { pieces, .. } => Command::Argv { env: Env::new(), pieces: pieces.clone() }.to_text(),
         Command::Unsupported { text, .. } => text.clone(),
     }
 }
@@ -769,9 +767,5 @@ pub(super) fn slug(text: &str) -> String {
         }
     }
     name.truncate(name.trim_end_matches('-').len());
-    if begins(&name) {
-        name
-    } else {
-        format!("check-{name}").trim_end_matches('-').to_owned()
-    }
+    if begins(&name) { name } else { format!("check-{name}").trim_end_matches('-').to_owned() }
 }
