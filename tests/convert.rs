@@ -328,7 +328,9 @@ fn every_key_of_acode() {
 }
 
 /// A file and its errors: code and underlined text.
-const MALFORMED: &[(Format, &str, &[(&str, &str)])] = &[
+type Fault<'a> = (Format, &'a str, &'a [(&'a str, &'a str)]);
+
+const MALFORMED: &[Fault<'_>] = &[
     (Format::VerifyContractJson, "", &[("json::syntax", "")]),
     (Format::VerifyContractJson, "[]", &[("json::wrong_type", "[]")]),
     (Format::VerifyContractJson, "{\"commands\": 1}", &[("json::wrong_type", "1")]),
@@ -442,7 +444,7 @@ fn errors(format: Format, content: &str) -> Vec<(String, String)> {
     let mut sources = Sources::default();
     let id = sources.add(Source::new("file", content));
     let mut sink = Diagnostics::default();
-    assert!(convert(&sources, id, format, &mut sink).is_none(), "{content}");
+    assert!(convert(&sources, id, format, &mut sink).is_none(), "{:?}", content.get(..80));
     let show = |d: vplan::base::diagnostic::Diagnostic| {
         let place = d.labels[0].place;
         assert!(!d.message.contains('\n') && d.message.starts_with(|c: char| !c.is_uppercase()), "{}", d.message);
@@ -491,9 +493,10 @@ fn malformed() {
         (Format::Runr, format!("{{\"a\": {}{}}}", "[".repeat(5_000), "]".repeat(5_000)), "json::depth"),
         (
             Format::VerifyContractJson,
-            format!("{{\"commands\": [\"{}\"]}}", "a ".repeat(10_000)),
+            format!("{{\"commands\": [\"{}\"]}}", "a | ".repeat(5_000)),
             "convert::bad_command",
         ),
+        (Format::VerifyContractJson, format!("{{\"commands\": [\"{}\"]}}", "a ".repeat(40_000)), "convert::too_large"),
     ] {
         let got = errors(format, &content);
         assert_eq!(got.first().map(|(c, _)| c.as_str()), Some(code), "{format:?} {:?}", content.get(..40));

@@ -342,9 +342,8 @@ fn shared(builder: &mut Builder<'_>, what: &str, key: &Key, node: &Node, setting
             settings.extend(retries.filter(|n| *n > 0).map(Setting::Retries));
         }
         "continue_on_error" => {
-            if builder.boolean(what, node) == Some(true) {
-                settings.push(Setting::Severity(Severity::Warning));
-            }
+            let goes_on = builder.boolean(what, node).filter(|yes| *yes);
+            settings.extend(goes_on.map(|_| Setting::Severity(Severity::Warning)));
         }
         "env" => {
             for (name, value) in builder.map(what, node) {

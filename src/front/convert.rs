@@ -45,7 +45,7 @@ pub const CODES: &[Code] = &[
 ];
 
 /// The longest command, in bytes: its line, quoted, still is one of a contract.
-const MAX_COMMAND: usize = 16 << 10;
+const MAX_COMMAND: usize = 15 << 10;
 
 /// A format that can be converted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -193,7 +193,20 @@ pub fn convert(sources: &Sources, id: SourceId, format: Format, sink: &mut Diagn
     for error in found.sorted().into_iter().filter(|d| d.severity == crate::base::diagnostic::Severity::Error) {
         sink.push(error);
     }
-    valid.then_some(Conversion { format, draft, lost })
+    if !valid {
+        return None;
+    }
+    let conversion = Conversion { format, draft, lost };
+    let most = crate::lang::parse::Caps::default().line_bytes;
+    let longest = text(&conversion, sources).lines().map(str::len).max().unwrap_or(0);
+    if longest > most {
+        let message = format!("a line of the contract would have {longest} bytes, {most} are the most");
+        let place = Place { source: id, ..Place::default() };
+        let error = Diagnostic::error(tree::TOO_LARGE, message).label(place, "a list or a text in this file");
+        sink.push(error.help("split the list, or put the command into a script"));
+        return None;
+    }
+    Some(conversion)
 }
 
 /// Writes the contract, with a comment for everything in the account that has to do with checks.
@@ -346,7 +359,7 @@ impl<'s> Builder<'s> {
         why: &str,
         instead: Option<&str>,
     ) {
-        let shown = |text: &str| visible(text.as_bytes());
+        let shown = |text: &str| visible(cut(text, 200).as_bytes());
         let instead = instead.map(shown);
         self.lost.push(Lost { weight, what: shown(what), place, why: shown(why), instead, about });
     }
@@ -511,7 +524,7 @@ impl<'s> Builder<'s> {
                 }
                 if last > 0 {
                     let why = "`&&` became checks that need each other; time limits and retries apply to each of them";
-                    let what = format!("`{}`", cut(text));
+                    let what = format!("`{}`", cut(text, 60));
                     self.lose_at(About::Entry(first_entry), Weight::Changed, &what, spec.place, why, None);
                 }
             }
@@ -648,7 +661,7 @@ impl<'s> Builder<'s> {
             return;
         };
         let parts = if would_expand(text) { None } else { parts_of(&unsupported.chain, None) };
-        let (about, what) = (About::Entry(self.draft.entries.len()), format!("`{}`", cut(text)));
+        let (about, what) = (About::Entry(self.draft.entries.len()), format!("`{}`", cut(text, 60)));
         let named = |name: &str, verb: Verb, settings: Vec<Setting>| {
             let settings = settings.into_iter().map(|s| At::new(s, check.place)).collect();
             let (name, verb) = (At::new(name.to_owned(), check.place), At::new(verb, check.place));
@@ -740,8 +753,8 @@ fn literal(piece: Piece) -> Piece {
 }
 
 /// The beginning of a text, for the account.
-pub(super) fn cut(text: &str) -> String {
-    let mut cut: String = text.chars().take(60).collect();
+fn cut(text: &str, most: usize) -> String {
+    let mut cut: String = text.chars().take(most).collect();
     if cut.len() < text.len() {
         cut.push('…');
     }
