@@ -4,6 +4,7 @@
 
 mod changes;
 mod cli;
+mod convert;
 mod diagnostics;
 mod examples;
 mod execution;

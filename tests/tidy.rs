@@ -30,6 +30,8 @@ const CRATES: &[(&str, &[&str])] = &[
     ("rustix", &["effect/", "cli/"]),
     ("tempfile", &["effect/"]),
     ("jsonc_parser", &["front/"]),
+    ("saphyr_parser", &["front/"]),
+    ("toml", &["front/"]),
     ("kdl", &["plan/kdl.rs"]),
     ("proptest", &["arbitrary"]),
 ];

@@ -124,6 +124,8 @@ pub enum When {
 pub enum Command {
     /// Write a contract from what the repository declares.
     Init(Init),
+    /// Convert another tool's configuration into a contract: verify.contract.json, runr, ralph-tui, acode.
+    Import(super::command::import::Import),
     /// Validate the contract and show everything that is wrong with it.
     Check(Check),
     /// Show what would run for this change, and why, and what would not, and why not.

@@ -33,6 +33,7 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     trace(line.global.verbose, terminal.color_stderr);
     let result = match line.command {
         Command::Init(args) => command::init::run(&line.global, &args, &terminal),
+        Command::Import(args) => command::import::run(&line.global, &args, &terminal),
         Command::Check(args) => command::check::run(&line.global, &args, &terminal),
         Command::Explain(args) => command::explain::run(&line.global, &args, &terminal),
         Command::Plan(args) => command::plan::run(&line.global, &args, &terminal),

@@ -1,4 +1,5 @@
 //! Laws, tested on generated values; at least 256 cases each.
+pub mod convert;
 mod glob;
 mod lang;
 mod plan;

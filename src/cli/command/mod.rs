@@ -6,6 +6,7 @@ pub mod classify;
 pub mod completions;
 pub mod explain;
 pub mod help;
+pub mod import;
 pub mod init;
 pub mod man;
 pub mod plan;
