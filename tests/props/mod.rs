@@ -1,6 +1,7 @@
 //! Laws, tested on generated values; at least 256 cases each.
 mod glob;
 mod lang;
+mod lock;
 mod plan;
 mod recover;
 mod run;
