@@ -3,6 +3,7 @@
 use super::args::{Deny, Global, ListFormat, Mode, Request as Asked, Risk};
 use super::command::command;
 use super::error::Failure;
+use super::pinning;
 use super::terminal::Terminal;
 use crate::base::command::Command;
 use crate::base::diagnostic::Severity;
@@ -169,7 +170,7 @@ pub fn locate(global: &Global) -> Result<Site, Failure> {
 /// There is none, or it cannot be read. An invalid one is no error here.
 pub fn load_contract(site: &Site, global: &Global) -> Result<Loaded, Failure> {
     let wanted = Wanted { contract: global.contract.as_deref(), revision: None, base: None, max_file: global.max_file };
-    load::load(site, &wanted).map_err(load_failed)
+    pinning::load(site, global, &wanted)?.map_err(load_failed)
 }
 
 fn gather(site: &Site, asked: &Asked) -> Result<Gathered, Failure> {
@@ -294,7 +295,7 @@ fn contract(
         base: gathered.base.as_ref(),
         max_file: global.max_file,
     };
-    match load::load(site, &wanted) {
+    match pinning::load(site, global, &wanted)? {
         Ok(loaded) if loaded.contract.is_some() => Ok(Some(loaded)),
         Ok(loaded) => Err(invalid(loaded)),
         // Mode `off` verifies nothing and says so; it needs no contract, and passes no broken one over.
@@ -316,7 +317,9 @@ pub fn invalid(loaded: Loaded) -> Failure {
     }
 }
 
-fn load_failed(error: LoadError) -> Failure {
+/// The failure of a contract that is not there, or cannot be read.
+#[must_use]
+pub fn load_failed(error: LoadError) -> Failure {
     let exit = match &error {
         LoadError::Missing(_)
         | LoadError::Deleted { .. }

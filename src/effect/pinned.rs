@@ -1,11 +1,16 @@
 //! Which bytes does a git import have: those that the lock pins, or those that are there to be pinned?
 
+use super::changes;
+use super::git::error::GitError;
 use super::git::fetch::Fetcher;
+use super::load::Site;
+use super::lockfile::{self, LockFile, LockFileError};
 use super::pins::{PinError, Pins};
 use super::store::{Store, StoreError};
 use crate::base::canon::Digest;
 use crate::base::diagnostic::Code;
 use crate::base::origin::GitOrigin;
+use crate::base::path::RepoPath;
 use crate::lock::{Lock, PinnedImport};
 use std::collections::BTreeSet;
 
@@ -21,8 +26,10 @@ pub const CACHE: Code = Code("vplan::lock::cache");
 pub const CHANGED: Code = Code("vplan::lock::changed");
 /// It would have to be fetched, and `--offline` forbids it.
 pub const OFFLINE: Code = Code("vplan::lock::offline");
+/// The lock has mistakes.
+pub const INVALID: Code = Code("vplan::lock::invalid");
 /// All codes of this file.
-pub const CODES: [Code; 6] = [NOT_PINNED, NOT_CACHED, CACHE_TAMPERED, CACHE, CHANGED, OFFLINE];
+pub const CODES: [Code; 7] = [NOT_PINNED, NOT_CACHED, CACHE_TAMPERED, CACHE, CHANGED, OFFLINE, INVALID];
 
 /// Pinned bytes and no other: what every command uses but `vplan lock`.
 #[derive(Debug)]
@@ -33,21 +40,10 @@ pub struct Pinned<'a> {
     pub store: Option<&'a Store>,
     /// `--max-file`, in bytes.
     pub max_file: u64,
-    /// What was asked for.
-    pub asked: BTreeSet<GitOrigin>,
-}
-
-impl<'a> Pinned<'a> {
-    /// Nothing was asked for yet.
-    #[must_use]
-    pub fn new(lock: &'a Lock, store: Option<&'a Store>, max_file: u64) -> Self {
-        Self { lock, store, max_file, asked: BTreeSet::new() }
-    }
 }
 
 impl Pins for Pinned<'_> {
     fn read(&mut self, origin: &GitOrigin) -> Result<Vec<u8>, PinError> {
-        self.asked.insert(origin.clone());
         let Some(pin) = self.lock.import(origin) else {
             let message = format!("`{}` is not pinned by the lock", origin.url);
             return Err(error(NOT_PINNED, message, "`vplan lock` fetches and pins it"));
@@ -59,6 +55,68 @@ impl Pins for Pinned<'_> {
                 let message = format!("`{}` is pinned, but not in the cache", origin.url);
                 Err(error(NOT_CACHED, message, "`vplan lock` fetches it"))
             }
+        }
+    }
+}
+
+/// Pinned bytes by the lock beside a contract, which is read when the first import is met: most contracts have none.
+#[derive(Debug)]
+pub struct Held<'a> {
+    site: &'a Site,
+    path: RepoPath,
+    revision: Option<&'a str>,
+    store: Option<&'a Store>,
+    max_file: u64,
+    found: Option<Result<LockFile, LockFileError>>,
+    /// What was asked for.
+    pub asked: BTreeSet<GitOrigin>,
+}
+
+impl<'a> Held<'a> {
+    /// `path`: the lock; `revision`: where it is read from, if not from the work tree.
+    #[must_use]
+    pub fn new(
+        site: &'a Site,
+        path: RepoPath,
+        revision: Option<&'a str>,
+        store: Option<&'a Store>,
+        max_file: u64,
+    ) -> Self {
+        Self { site, path, revision, store, max_file, found: None, asked: BTreeSet::new() }
+    }
+
+    /// Reads the lock now, if it was not read yet.
+    pub fn look(&mut self) -> &Result<LockFile, LockFileError> {
+        let Self { site, path, revision, .. } = self;
+        self.found.get_or_insert_with(|| {
+            let commit = match revision {
+                Some(revision) => {
+                    Some(changes::resolve(site.git.as_ref().map_err(GitError::clone)?, revision)?)
+                }
+                None => None,
+            };
+            lockfile::read(site, path, commit.as_ref())
+        })
+    }
+
+    /// The lock, if it was read.
+    #[must_use]
+    pub fn into_found(self) -> Option<Result<LockFile, LockFileError>> {
+        self.found
+    }
+}
+
+impl Pins for Held<'_> {
+    fn read(&mut self, origin: &GitOrigin) -> Result<Vec<u8>, PinError> {
+        self.asked.insert(origin.clone());
+        let (store, max_file, path) = (self.store, self.max_file, self.path.clone());
+        match self.look() {
+            Ok(found) if found.has_errors() => {
+                let message = format!("the lock `{path}` has mistakes, so that nothing is taken from it");
+                Err(error(INVALID, message, "`vplan lock --check` shows them"))
+            }
+            Ok(found) => Pinned { lock: &found.lock, store, max_file }.read(origin),
+            Err(e) => Err(PinError { code: Code(e.code()), message: e.to_string(), help: e.help() }),
         }
     }
 }
@@ -156,7 +214,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::at(dir.path());
         let digest = Digest::of(b"vplan 1\n");
-        let code = |lock: &Lock, max: u64| Pinned::new(lock, Some(&store), max).read(&origin()).map_err(|e| e.code);
+        let code = |lock: &Lock, max: u64| Pinned { lock, store: Some(&store), max_file: max }.read(&origin()).map_err(|e| e.code);
         let mut lock = Lock::default();
         assert_eq!(code(&lock, 100), Err(NOT_PINNED));
         lock.pin(PinnedImport { origin: origin(), digest: digest.clone(), bytes: 8 });
@@ -166,9 +224,8 @@ mod tests {
         assert_eq!(code(&lock, 7), Err(super::super::git::fetch::TOO_LARGE));
         std::fs::write(store.path(&digest), "vplan 2\n").unwrap();
         assert_eq!(code(&lock, 100), Err(CACHE_TAMPERED));
-        let mut none = Pinned::new(&lock, None, 100);
+        let mut none = Pinned { lock: &lock, store: None, max_file: 100 };
         assert_eq!(none.read(&origin()).unwrap_err().code, CACHE);
-        assert_eq!(none.asked.len(), 1);
     }
 
     #[test]

@@ -7,6 +7,7 @@ pub mod completions;
 pub mod explain;
 pub mod help;
 pub mod init;
+pub mod lock;
 pub mod man;
 pub mod plan;
 pub mod recover;
