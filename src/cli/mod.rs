@@ -5,6 +5,7 @@ pub mod command;
 pub mod error;
 pub mod pinning;
 pub mod progress;
+pub mod propose;
 pub mod render;
 pub mod session;
 pub mod terminal;

@@ -15,6 +15,7 @@ pub mod lockfile;
 pub mod pinned;
 pub mod pins;
 pub mod process;
+pub mod propose;
 pub mod records;
 mod signals;
 mod step;
