@@ -149,6 +149,8 @@ pub enum Command {
     Argv(Argv),
     /// Fetch the contract's git imports, pin them in the lock, and take out what is not imported any more.
     Lock(super::command::lock::Lock),
+    /// List the contracts shipped with vplan, which `import "std:NAME@VERSION"` names, or print one.
+    Std(super::command::std::Std),
     /// Print a completion script.
     Completions(Completions),
     /// Print the manual page.

@@ -79,4 +79,3 @@ pub fn no_cache() -> Failure {
     let message = "there is no cache: neither `XDG_CACHE_HOME` nor `HOME` says where";
     Failure::new(Exit::Setup.code(), "vplan::lock::cache", message).help("name a directory with `--cache-dir`")
 }
-

@@ -327,16 +327,19 @@ fn contract(
     }
 }
 
-/// The failure of a contract with errors.
+/// The failure of a contract with errors: exit 3, or 4 when only pinned imports are not to be had.
 #[must_use]
 pub fn invalid(loaded: Loaded) -> Failure {
     let list = loaded.diagnostics.sorted();
     let errors = list.iter().filter(|d| d.severity == Severity::Error).count();
-    let message = format!("the contract `{}` has {}", loaded.path, super::render::style::count(errors, "error"));
-    Failure {
-        diagnostics: Some(Box::new((loaded.sources, list))),
-        ..Failure::new(Exit::Contract.code(), "vplan::contract::invalid", message)
-    }
+    let failure = if loaded.drift {
+        let message = format!("the contract `{}` imports what its lock does not pin", loaded.path);
+        Failure::new(Exit::Drift.code(), "vplan::contract::drift", message)
+    } else {
+        let message = format!("the contract `{}` has {}", loaded.path, super::render::style::count(errors, "error"));
+        Failure::new(Exit::Contract.code(), "vplan::contract::invalid", message)
+    };
+    Failure { diagnostics: Some(Box::new((loaded.sources, list))), ..failure }
 }
 
 /// The failure of a contract that is not there, or cannot be read.

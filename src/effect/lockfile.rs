@@ -72,9 +72,9 @@ impl LockFileError {
     #[must_use]
     pub fn help(&self) -> Option<String> {
         match self {
-            LockFileError::Unreadable { .. } => {
-                Some("a lock is a regular file of the repository: take away what is there, then `vplan lock`".to_owned())
-            }
+            LockFileError::Unreadable { .. } => Some(
+                "a lock is a regular file of the repository: take away what is there, then `vplan lock`".to_owned(),
+            ),
             LockFileError::Unwritable { .. } => None,
             LockFileError::Busy(_) => Some("try again".to_owned()),
             LockFileError::Git(e) => e.help(),
@@ -96,9 +96,8 @@ impl LockFile {
     }
 
     fn of(path: &RepoPath, bytes: Vec<u8>) -> Result<Self, String> {
-        let text = String::from_utf8(bytes).map_err(|e| {
-            format!("it is not UTF-8 (at offset {})", e.utf8_error().valid_up_to())
-        })?;
+        let text = String::from_utf8(bytes)
+            .map_err(|e| format!("it is not UTF-8 (at offset {})", e.utf8_error().valid_up_to()))?;
         let mut sources = Sources::default();
         let id = sources.add(Source::new(path.to_string(), &text));
         let normal = sources.get(id).map_or("", Source::text);

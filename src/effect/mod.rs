@@ -8,6 +8,7 @@ pub mod environment;
 pub mod facts;
 pub mod files;
 pub mod git;
+pub mod import;
 pub mod infer;
 pub mod input;
 pub mod load;

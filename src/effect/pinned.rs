@@ -90,9 +90,7 @@ impl<'a> Held<'a> {
         let Self { site, path, revision, .. } = self;
         self.found.get_or_insert_with(|| {
             let commit = match revision {
-                Some(revision) => {
-                    Some(changes::resolve(site.git.as_ref().map_err(GitError::clone)?, revision)?)
-                }
+                Some(revision) => Some(changes::resolve(site.git.as_ref().map_err(GitError::clone)?, revision)?),
                 None => None,
             };
             lockfile::read(site, path, commit.as_ref())
@@ -214,7 +212,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::at(dir.path());
         let digest = Digest::of(b"vplan 1\n");
-        let code = |lock: &Lock, max: u64| Pinned { lock, store: Some(&store), max_file: max }.read(&origin()).map_err(|e| e.code);
+        let code = |lock: &Lock, max: u64| {
+            Pinned { lock, store: Some(&store), max_file: max }.read(&origin()).map_err(|e| e.code)
+        };
         let mut lock = Lock::default();
         assert_eq!(code(&lock, 100), Err(NOT_PINNED));
         lock.pin(PinnedImport { origin: origin(), digest: digest.clone(), bytes: 8 });

@@ -99,8 +99,7 @@ impl Store {
     /// What the system says.
     pub fn write(&self, bytes: &[u8]) -> Result<Digest, StoreError> {
         let digest = Digest::of(bytes);
-        let unwritable =
-            |e: io::Error| StoreError::Unwritable { path: shown(&self.root), message: e.to_string() };
+        let unwritable = |e: io::Error| StoreError::Unwritable { path: shown(&self.root), message: e.to_string() };
         self.put(&self.path(&digest), bytes).map_err(unwritable)?;
         Ok(digest)
     }

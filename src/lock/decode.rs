@@ -259,10 +259,11 @@ impl Reader<'_> {
         }
         let (entry_place, seal_place) = (self.place(node.span), self.place(seal.span));
         let message = "the entry was changed by something else than `vplan lock`";
-        let diagnostic = Diagnostic::error(SEAL, message)
-            .label(entry_place, "its seal does not fit")
-            .label(seal_place, "the seal");
-        self.sink.push(diagnostic.help("undo the change (`git checkout` has the last one), or take the entry out: `vplan lock` pins it anew"));
+        let diagnostic =
+            Diagnostic::error(SEAL, message).label(entry_place, "its seal does not fit").label(seal_place, "the seal");
+        self.sink.push(diagnostic.help(
+            "undo the change (`git checkout` has the last one), or take the entry out: `vplan lock` pins it anew",
+        ));
         Err(Wrong)
     }
 

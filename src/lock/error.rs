@@ -29,7 +29,17 @@ pub const TOO_MANY: Code = Code("vplan::lock::too_many");
 
 /// All codes of this room.
 pub const CODES: &[Code] = &[
-    SYNTAX, CONFLICT, VERSION, NEWER, UNKNOWN_NODE, UNKNOWN_VALUE, MISSING_VALUE, BAD_VALUE, SEAL, DUPLICATE, COMMENTED,
+    SYNTAX,
+    CONFLICT,
+    VERSION,
+    NEWER,
+    UNKNOWN_NODE,
+    UNKNOWN_VALUE,
+    MISSING_VALUE,
+    BAD_VALUE,
+    SEAL,
+    DUPLICATE,
+    COMMENTED,
     TOO_MANY,
 ];
 

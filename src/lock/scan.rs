@@ -9,7 +9,7 @@ use crate::base::span::{Place, SourceId, Span};
 use crate::base::word::is_unsafe_to_show;
 
 /// So many mistakes are listed; a lock with more of them is none.
-const MAX_MISTAKES: usize = 200;
+const MAX_MISTAKES: usize = 50;
 /// So many values a node may have; none that is known has as many.
 const MAX_VALUES: usize = 16;
 
@@ -131,7 +131,8 @@ impl Scanner<'_> {
         let place = Place::new(self.source, span);
         if self.mistakes > MAX_MISTAKES {
             let message = format!("the lock has more than {MAX_MISTAKES} mistakes");
-            self.sink.push(Diagnostic::error(TOO_MANY, message).label(place, "nothing was read from here on").help(ANEW));
+            self.sink
+                .push(Diagnostic::error(TOO_MANY, message).label(place, "nothing was read from here on").help(ANEW));
             self.out.hopeless = true;
         } else {
             self.sink.push(Diagnostic::error(code, message).label(place, label).help(help));
@@ -283,7 +284,11 @@ impl Scanner<'_> {
             match self.gap()? {
                 Gap::End => return Ok(node),
                 Gap::Nothing => {
-                    let message = if self.peek() == Some('=') { "the name of an entry has no value" } else { "a blank is missing" };
+                    let message = if self.peek() == Some('=') {
+                        "the name of an entry has no value"
+                    } else {
+                        "a blank is missing"
+                    };
                     let span = self.next_span();
                     return self.syntax(span, message, "here");
                 }
@@ -426,7 +431,9 @@ impl Scanner<'_> {
 
 /// Characters of a bare word; a few more than KDL allows, because none of the words that a lock knows has them.
 fn is_word(c: char) -> bool {
-    !c.is_whitespace() && !is_unsafe_to_show(c) && !matches!(c, '\\' | '/' | '(' | ')' | '{' | '}' | ';' | '[' | ']' | '"' | '#' | '=')
+    !c.is_whitespace()
+        && !is_unsafe_to_show(c)
+        && !matches!(c, '\\' | '/' | '(' | ')' | '{' | '}' | ';' | '[' | ']' | '"' | '#' | '=')
 }
 
 fn newline_length(rest: &str) -> usize {

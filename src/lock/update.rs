@@ -72,7 +72,8 @@ fn edits(old: &str, read: &Read, lock: &Lock) -> Vec<Edit> {
 
 /// Behind the line that ends at or after `at`.
 fn insertion(old: &str, read: &Read, at: usize, has_version: bool, text: &str, newline: &str) -> Edit {
-    let first_line = !has_version && old.get(..at).is_some_and(|before| before.trim_start_matches('\u{feff}').is_empty());
+    let first_line =
+        !has_version && old.get(..at).is_some_and(|before| before.trim_start_matches('\u{feff}').is_empty());
     let end = read.scan.line_ends.iter().find(|e| e.start >= at).map(|e| e.end);
     match end {
         _ if first_line => Edit { span: Span::new(at, at), text: format!("{text}{newline}") },
@@ -103,7 +104,8 @@ fn removal(old: &str, read: &Read, piece: &Piece, newline: &str) -> Edit {
 /// The comments inside a node, each on a line of its own.
 fn kept(old: &str, read: &Read, span: Span, newline: &str) -> String {
     let inside = read.scan.comments.iter().filter(|c| span.start <= c.start && c.end <= span.end);
-    let entry = |text: &&str| !["import \"git+", "proposal question=", "seal=\""].iter().any(|sign| text.contains(sign));
+    let entry =
+        |text: &&str| !["import \"git+", "proposal question=", "seal=\""].iter().any(|sign| text.contains(sign));
     inside.filter_map(|c| old.get(c.start..c.end)).filter(entry).map(|text| format!("{text}{newline}")).collect()
 }
 

@@ -43,10 +43,13 @@ fn texts() -> impl Strategy<Value = String> {
 }
 
 fn locks() -> impl Strategy<Value = Lock> {
-    let import = (origins(), digests(), any::<u64>())
-        .prop_map(|(origin, digest, bytes)| PinnedImport { origin, digest, bytes });
-    let answer = (digests(), texts(), texts())
-        .prop_map(|(question, proposer, answer)| RecordedAnswer { question, proposer, answer });
+    let import =
+        (origins(), digests(), any::<u64>()).prop_map(|(origin, digest, bytes)| PinnedImport { origin, digest, bytes });
+    let answer = (digests(), texts(), texts()).prop_map(|(question, proposer, answer)| RecordedAnswer {
+        question,
+        proposer,
+        answer,
+    });
     let lists = (prop::collection::vec(import, 0..5), prop::collection::vec(answer, 0..4));
     lists.prop_map(|(imports, answers)| {
         let mut lock = Lock::default();
@@ -238,7 +241,8 @@ fn no_slip_goes_unnoticed() {
                 check(format!("{before}{new}{old}{behind}"));
             }
             // The neighbours: one digit more or less, the other case.
-            for new in [char::from_u32(u32::from(old) ^ 1), char::from_u32(u32::from(old) ^ 0x20)].into_iter().flatten() {
+            for new in [char::from_u32(u32::from(old) ^ 1), char::from_u32(u32::from(old) ^ 0x20)].into_iter().flatten()
+            {
                 check(format!("{before}{new}{behind}"));
             }
         }

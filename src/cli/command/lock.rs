@@ -133,13 +133,22 @@ impl Task<'_> {
         let locked = self.global.locked;
         let written = lockfile::replace(&self.site, &self.path, limit, |now| {
             if now.is_newer() {
-                return Err(lock_invalid(&self.path, LockFile { diagnostics: now.diagnostics.clone(), sources: now.sources.clone(), ..LockFile::default() }));
+                return Err(lock_invalid(
+                    &self.path,
+                    LockFile {
+                        diagnostics: now.diagnostics.clone(),
+                        sources: now.sources.clone(),
+                        ..LockFile::default()
+                    },
+                ));
             }
             // Somebody else may have pinned, or recorded an answer, in the meantime.
             let disputed = now.lock.imports.iter().find(|i| pinned.import(&i.origin).is_some_and(|p| p != *i));
             if let Some(import) = disputed {
                 let message = format!("another `vplan lock` pinned `{}` to other bytes", import.origin);
-                return Err(Failure::new(Exit::Drift.code(), CHANGED.0, message).help("look at the lock, then try again"));
+                return Err(
+                    Failure::new(Exit::Drift.code(), CHANGED.0, message).help("look at the lock, then try again")
+                );
             }
             pinned.proposals.clone_from(&now.lock.proposals);
             before = now.lock.clone();
@@ -199,7 +208,9 @@ impl Task<'_> {
         }
         if stale > 0 {
             let message = format!("the lock `{}` has {} too many", self.path, count(stale, "import"));
-            return Err(Failure::new(Exit::Drift.code(), "vplan::lock::surplus", message).help("`vplan lock` takes them out"));
+            return Err(
+                Failure::new(Exit::Drift.code(), "vplan::lock::surplus", message).help("`vplan lock` takes them out")
+            );
         }
         Ok(Exit::Success.code())
     }

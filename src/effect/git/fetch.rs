@@ -46,8 +46,7 @@ pub const TOO_LARGE: Code = Code("vplan::lock::too_large");
 /// Git, or the room for its repository, cannot be had.
 pub const SETUP: Code = Code("vplan::lock::setup");
 /// All codes of this file.
-pub const CODES: [Code; 8] =
-    [FETCH_FAILED, TIMED_OUT, NO_COMMIT, NOT_A_COMMIT, NO_FILE, NOT_A_FILE, TOO_LARGE, SETUP];
+pub const CODES: [Code; 8] = [FETCH_FAILED, TIMED_OUT, NO_COMMIT, NOT_A_COMMIT, NO_FILE, NOT_A_FILE, TOO_LARGE, SETUP];
 
 /// Variables that reach git when it fetches: where the user's configuration and keys are, and how the net is reached. Nothing that
 /// asks a question.
@@ -77,7 +76,10 @@ const UNATTENDED: &[(&str, &str)] = &[
     ("SSH_ASKPASS", ""),
     ("SSH_ASKPASS_REQUIRE", "never"),
     ("GCM_INTERACTIVE", "never"),
-    ("GIT_SSH_COMMAND", "ssh -oBatchMode=yes -oControlMaster=no -oControlPath=none -oForwardAgent=no -oClearAllForwardings=yes"),
+    (
+        "GIT_SSH_COMMAND",
+        "ssh -oBatchMode=yes -oControlMaster=no -oControlPath=none -oForwardAgent=no -oClearAllForwardings=yes",
+    ),
     ("GIT_SSH_VARIANT", "ssh"),
     ("GIT_NO_LAZY_FETCH", "1"),
 ];
@@ -212,7 +214,10 @@ impl Repository<'_> {
             return self::error(SETUP, format!("git could not fetch: {}", error.message), None);
         }
         let message = format!("`{}` cannot be fetched: {}", self.origin.url, reason(&evidence.stderr.text()));
-        let help = format!("try `git ls-remote {}`: vplan asks for no password and has your keys and credential helpers only", self.origin.url);
+        let help = format!(
+            "try `git ls-remote {}`: vplan asks for no password and has your keys and credential helpers only",
+            self.origin.url
+        );
         error(FETCH_FAILED, message, Some(&help))
     }
 
@@ -226,7 +231,8 @@ impl Repository<'_> {
         // Stronger than `protocol.*.allow`: the user's own configuration does not add to it.
         let protocols = if self.origin.url.starts_with("file:") { "file" } else { "https:ssh" };
         env.insert(b"GIT_ALLOW_PROTOCOL".to_vec(), protocols.as_bytes().to_vec());
-        let root = Root::open(self.dir).map_err(|e| error(SETUP, format!("there is no room to fetch into: {e}"), None))?;
+        let root =
+            Root::open(self.dir).map_err(|e| error(SETUP, format!("there is no room to fetch into: {e}"), None))?;
         let what = Try {
             root: &root,
             search: &self.fetcher.search,
@@ -255,7 +261,8 @@ impl Repository<'_> {
             b"commit" if kind.exit == Some(0) => {}
             b"tag" => {
                 let peeled = self.local(&["rev-parse", "--verify", &format!("{revision}^{{commit}}")], 1 << 16)?;
-                let help = Oid::parse(peeled.stdout.trim_ascii_end()).map(|id| format!("the commit behind it is `{id}`"));
+                let help =
+                    Oid::parse(peeled.stdout.trim_ascii_end()).map(|id| format!("the commit behind it is `{id}`"));
                 let message = format!("`{revision}` names a tag of `{url}`, not a commit");
                 return Err(error(NOT_A_COMMIT, message, help.as_deref()));
             }
@@ -355,7 +362,11 @@ fn reason(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
     // The last word of a failing ssh is about access rights; the one before says which.
-    let vague = |l: &&&str| !l.contains("Could not read from remote") && !l.contains("Please make sure") && !l.contains("and the repository exists");
+    let vague = |l: &&&str| {
+        !l.contains("Could not read from remote")
+            && !l.contains("Please make sure")
+            && !l.contains("and the repository exists")
+    };
     let telling = lines.iter().filter(vague).rfind(|l| l.starts_with("fatal: ") || l.starts_with("ssh: "));
     let line = telling.or_else(|| lines.iter().rfind(vague)).or(lines.first()).copied().unwrap_or("git gave no reason");
     let line = ["fatal: ", "error: "].iter().fold(line, |l, prefix| l.strip_prefix(prefix).unwrap_or(l));
@@ -370,9 +381,18 @@ mod tests {
     #[test]
     fn the_line_that_says_most() {
         for (stderr, want) in [
-            ("fatal: unable to access 'https://x/': Could not resolve host: x\n", "unable to access 'https://x/': Could not resolve host: x"),
-            ("ssh: connect to host x port 1: Connection refused\r\nfatal: Could not read from remote repository.\n\nPlease make sure you have the correct access rights\nand the repository exists.\n", "ssh: connect to host x port 1: Connection refused"),
-            ("fatal: '/x' does not appear to be a git repository\nfatal: Could not read from remote repository.\n", "'/x' does not appear to be a git repository"),
+            (
+                "fatal: unable to access 'https://x/': Could not resolve host: x\n",
+                "unable to access 'https://x/': Could not resolve host: x",
+            ),
+            (
+                "ssh: connect to host x port 1: Connection refused\r\nfatal: Could not read from remote repository.\n\nPlease make sure you have the correct access rights\nand the repository exists.\n",
+                "ssh: connect to host x port 1: Connection refused",
+            ),
+            (
+                "fatal: '/x' does not appear to be a git repository\nfatal: Could not read from remote repository.\n",
+                "'/x' does not appear to be a git repository",
+            ),
             ("", "git gave no reason"),
             ("error: \u{1b}[2J`x`.\n", "\\u{1b}[2J'x'"),
         ] {
