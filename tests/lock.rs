@@ -5,10 +5,25 @@ use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::Stdio;
+use std::time::{Duration, Instant};
 use vplan::base::canon::Digest;
 use vplan::base::origin::GitOrigin;
 use vplan::base::span::SourceId;
 use vplan::lock::{Lock, PinnedImport, RecordedAnswer, decode, encode};
+
+/// Long enough for the slowest machine; nothing waits for it unless a test is about to fail.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn eventually(holds: impl Fn() -> bool) -> bool {
+    let start = Instant::now();
+    while start.elapsed() < PATIENCE {
+        if holds() {
+            return true;
+        }
+        std::thread::yield_now();
+    }
+    false
+}
 
 const LOCK: &str = "contracts/verify.lock.kdl";
 const CONTRACT: &str = "contracts/verify.vplan";
@@ -428,6 +443,22 @@ fn a_remote_that_hangs() {
         assert_eq!(setup.survivors(), Vec::<String>::new());
         assert!(!setup.project.exists(LOCK));
     }
+}
+
+#[test]
+fn nothing_is_left_when_vplan_is_killed() {
+    let setup = Setup::new();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    setup.import_texts(&[format!("git+https://127.0.0.1:{port}/x.git?rev={}#a", setup.revision)]);
+    let run = setup.project.vplan(&["lock"]);
+    let mut vplan = run.command().stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    // Git's helper has connected.
+    let (_connection, _) = listener.accept().unwrap();
+    assert!(setup.survivors().iter().any(|p| p.contains("remote-https")), "{:?}", setup.survivors());
+    vplan.kill().unwrap();
+    vplan.wait().unwrap();
+    assert!(eventually(|| setup.survivors().is_empty()), "{:?}", setup.survivors());
 }
 
 #[test]
