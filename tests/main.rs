@@ -8,6 +8,7 @@ mod diagnostics;
 mod examples;
 mod execution;
 mod faults;
+mod golden;
 mod lock;
 mod modes;
 mod props;

@@ -31,7 +31,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("rustix", &["effect/", "cli/"]),
     ("tempfile", &["effect/"]),
     ("jsonc_parser", &["front/"]),
-    ("kdl", &["plan/kdl.rs", "lock/"]),
+    ("kdl", &["plan/kdl.rs"]),
     ("proptest", &["arbitrary"]),
 ];
 

@@ -293,3 +293,99 @@ impl Reader<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lock::encode;
+    use crate::lock::error::{CODES, CONFLICT, SYNTAX, TOO_MANY};
+    use std::collections::BTreeSet;
+
+    fn good() -> String {
+        let mut lock = Lock::default();
+        let origin = format!("git+https://example.org/x?rev={}#a", "1a".repeat(20));
+        lock.pin(PinnedImport { origin: GitOrigin::parse(&origin).unwrap(), digest: Digest::of(b""), bytes: 0 });
+        let (proposer, answer) = ("ask".to_owned(), "{\"a\":1}".to_owned());
+        lock.record(RecordedAnswer { question: Digest::of(b"q"), proposer, answer });
+        encode(&lock)
+    }
+
+    /// Each code, with what it points at.
+    #[test]
+    fn each_code_and_its_place() {
+        let good = good();
+        let with = |from: &str, to: &str| {
+            assert!(good.contains(from), "{from}");
+            good.replacen(from, to, 1)
+        };
+        let empty = Digest::of(b"").to_string();
+        let upper = empty.to_uppercase().replace("SHA", "sha");
+        let mut seen = BTreeSet::new();
+        for (text, code, place) in [
+            (with("version 1", "version 1 {"), SYNTAX, "{"),
+            (with("version 1", "/- version 1"), SYNTAX, "/-"),
+            (with("version 1", "version #true"), SYNTAX, "#"),
+            (with("version 1", "version (u8)1"), SYNTAX, "("),
+            (with("version 1", "version \"\"\"1"), SYNTAX, "\"\"\""),
+            (with("version 1", "version 1\n\"a"), SYNTAX, "\""),
+            (with("version 1", "version 1\na \"\\q\""), SYNTAX, "\\"),
+            (with("version 1", "version 1\na\"b\""), SYNTAX, "\""),
+            (with("version 1", "version 1 \\ x"), SYNTAX, "\\"),
+            (with("version 1", "version 1 /* x"), SYNTAX, "/*"),
+            (with("version 1", "version 1 // \u{202e}"), SYNTAX, "\u{202e}"),
+            (with("version 1", "=======\nversion 1"), CONFLICT, "======="),
+            (with("version 1", "version one"), VERSION, "one"),
+            (with("version 1", "version 0"), VERSION, "0"),
+            (with("version 1", "version"), VERSION, "version"),
+            (with("version 1\n", ""), VERSION, ""),
+            (with("version 1", "version 12"), NEWER, "12"),
+            (with("import ", "imports "), UNKNOWN_NODE, "imports"),
+            (with("bytes=0", "bytes=0 size=1"), UNKNOWN_VALUE, "size"),
+            (with("bytes=0", "bytes=0 bytes=0"), UNKNOWN_VALUE, "bytes"),
+            (with("bytes=0", "bytes=0 \"x\""), UNKNOWN_VALUE, "\"x\""),
+            (with("proposer=\"ask\"", ""), MISSING_VALUE, "proposal"),
+            (with("bytes=0", "bytes=\"0\""), BAD_VALUE, "\"0\""),
+            (with("bytes=0", "bytes=-1"), BAD_VALUE, "-1"),
+            (with(&format!("\"{empty}\""), "nothing"), BAD_VALUE, "nothing"),
+            (with(&empty, &upper), BAD_VALUE, &*format!("\"{upper}\"")),
+            (with("?rev=1a", "?rev=1A"), BAD_VALUE, "A"),
+            (with("https://", "http://"), BAD_VALUE, "http"),
+            (with("bytes=0", "bytes=1"), SEAL, "import"),
+            (with("{\"a\":1}", "{\"a\":2}"), SEAL, "proposal"),
+            (with("version 1", "version 1\nversion 1"), DUPLICATE, "version 1"),
+            (format!("{good}{}", good.split_once("version 1\n").unwrap().1), DUPLICATE, "import"),
+            (with("import ", "// import "), COMMENTED, "import"),
+            (format!("{good}{}", "=\n".repeat(100)), TOO_MANY, "="),
+        ] {
+            let (_, found) = decode(&text, SourceId::default());
+            let hit = found.iter().find(|d| d.code == code).unwrap_or_else(|| panic!("{code}: {text}\n{found:?}"));
+            let span = hit.labels[0].place.span;
+            let under = &text[span.start..span.end];
+            let exact = !matches!(place, "import" | "proposal");
+            assert!(if exact { under == place } else { under.starts_with(place) }, "{code}: {under:?}, not {place:?}");
+            assert!(hit.help.is_some() && !hit.message.contains('\n'), "{hit:?}");
+            seen.insert(code);
+        }
+        assert_eq!(seen, CODES.iter().copied().collect(), "each code has an example");
+        assert!(decode(&good, SourceId::default()).1.is_empty());
+    }
+
+    #[test]
+    fn entries_without_mistakes_are_read() {
+        let good = good();
+        let (whole, _) = decode(&good, SourceId::default());
+        let (part, found) = decode(&good.replacen("bytes=0", "bytes=9", 1), SourceId::default());
+        assert_eq!((part.imports.len(), part.proposals), (0, whole.proposals.clone()));
+        assert_eq!(found.iter().count(), 1);
+        // The same entry twice, as after a merge: it counts once. Two that differ: neither does.
+        let (_, entries) = good.split_once("version 1\n").unwrap();
+        let merged = format!("version 1\n<<<<<<< ours\n{entries}=======\n{entries}>>>>>>> theirs\n");
+        assert_eq!(decode(&merged, SourceId::default()).0, whole);
+        let mut other = whole.clone();
+        other.imports[0].bytes = 7;
+        let other = encode(&other);
+        let (disputed, _) =
+            decode(&format!("{good}{}", other.split_once("version 1\n").unwrap().1), SourceId::default());
+        assert_eq!(disputed.imports, []);
+    }
+}
