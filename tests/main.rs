@@ -10,6 +10,7 @@ mod examples;
 mod execution;
 mod faults;
 mod golden;
+mod lock;
 mod modes;
 mod props;
 mod readme;

@@ -14,7 +14,7 @@ use std::path::PathBuf;
     arg_required_else_help = true,
     max_term_width = 100,
     after_help = "Exit codes: 0 passed or nothing to verify, 1 vplan failed, 2 usage, 3 contract invalid or missing, \
-                  5 setup, 40 a check failed, 41 compilation failed, 42 tests failed, 43 time is up, 44 incomplete, \
+                  4 lock drift, 5 setup, 40 a check failed, 41 compilation failed, 42 tests failed, 43 time is up, 44 incomplete, \
                   130/143 interrupted. `vplan help language` teaches the contract language."
 )]
 pub struct CommandLine {
@@ -87,6 +87,15 @@ pub struct Global {
     /// The largest contract that is read.
     #[arg(long, value_name = "SIZE", default_value = "1MiB", value_parser = size, global = true)]
     pub max_file: u64,
+    /// The lock must pin exactly what is imported: nothing missing, nothing more.
+    #[arg(long, global = true)]
+    pub locked: bool,
+    /// Open no connection: `lock` pins only what is in the cache. No other command opens one.
+    #[arg(long, global = true)]
+    pub offline: bool,
+    /// Where fetched imports are kept; `$XDG_CACHE_HOME/vplan` or `~/.cache/vplan` otherwise.
+    #[arg(long, value_name = "DIR", global = true)]
+    pub cache_dir: Option<PathBuf>,
 }
 
 /// Forms of an answer. Not every command has every form.
@@ -140,6 +149,8 @@ pub enum Command {
     Classify(Classify),
     /// Read a command text as vplan reads it: environment and argument vector.
     Argv(Argv),
+    /// Fetch the contract's git imports, pin them in the lock, and take out what is not imported any more.
+    Lock(super::command::lock::Lock),
     /// List the contracts shipped with vplan, which `import "std:NAME@VERSION"` names, or print one.
     Std(super::command::std::Std),
     /// Print a completion script.
@@ -497,7 +508,7 @@ fn size(text: &str) -> Result<u64, String> {
     crate::base::unit::parse_size(text).map_err(|_| "expected a size such as `64MiB`".to_owned())
 }
 
-fn duration(text: &str) -> Result<u64, String> {
+pub(super) fn duration(text: &str) -> Result<u64, String> {
     crate::base::unit::parse_duration(text).map_err(|_| "expected a duration such as `10m`".to_owned())
 }
 

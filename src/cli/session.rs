@@ -3,6 +3,7 @@
 use super::args::{Deny, Global, ListFormat, Mode, Request as Asked, Risk};
 use super::command::command;
 use super::error::Failure;
+use super::pinning;
 use super::propose::Asking;
 use super::terminal::Terminal;
 use crate::base::canon::Digest;
@@ -14,7 +15,6 @@ use crate::effect::facts::{self, Ground};
 use crate::effect::files;
 use crate::effect::git::Git;
 use crate::effect::load::{self, LoadError, Loaded, Site, Wanted};
-use crate::effect::pins::NothingPinned;
 use crate::effect::{git, infer, input};
 use crate::plan::compile::{Compiled, compile};
 use crate::plan::definition::changed_definitions;
@@ -192,7 +192,7 @@ pub fn locate(global: &Global) -> Result<Site, Failure> {
 /// There is none, or it cannot be read. An invalid one is no error here.
 pub fn load_contract(site: &Site, global: &Global) -> Result<Loaded, Failure> {
     let wanted = Wanted { contract: global.contract.as_deref(), revision: None, base: None, max_file: global.max_file };
-    load::load(site, &wanted, &mut NothingPinned).map_err(load_failed)
+    pinning::load(site, global, &wanted)?.map_err(load_failed)
 }
 
 fn gather(site: &Site, asked: &Asked) -> Result<Gathered, Failure> {
@@ -317,7 +317,7 @@ fn contract(
         base: gathered.base.as_ref(),
         max_file: global.max_file,
     };
-    match load::load(site, &wanted, &mut NothingPinned) {
+    match pinning::load(site, global, &wanted)? {
         Ok(loaded) if loaded.contract.is_some() => Ok(Some(loaded)),
         Ok(loaded) => Err(invalid(loaded)),
         // Mode `off` verifies nothing and says so; it needs no contract, and passes no broken one over.
@@ -342,7 +342,9 @@ pub fn invalid(loaded: Loaded) -> Failure {
     Failure { diagnostics: Some(Box::new((loaded.sources, list))), ..failure }
 }
 
-fn load_failed(error: LoadError) -> Failure {
+/// The failure of a contract that is not there, or cannot be read.
+#[must_use]
+pub fn load_failed(error: LoadError) -> Failure {
     let exit = match &error {
         LoadError::Missing(_)
         | LoadError::Deleted { .. }

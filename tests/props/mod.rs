@@ -2,6 +2,7 @@
 pub mod convert;
 mod glob;
 mod lang;
+mod lock;
 mod plan;
 mod recover;
 mod run;

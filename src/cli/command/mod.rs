@@ -8,6 +8,7 @@ pub mod explain;
 pub mod help;
 pub mod import;
 pub mod init;
+pub mod lock;
 pub mod man;
 pub mod plan;
 pub mod recover;
