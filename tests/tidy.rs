@@ -30,7 +30,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("rustix", &["effect/", "cli/"]),
     ("tempfile", &["effect/"]),
     ("jsonc_parser", &["front/"]),
-    ("kdl", &["plan/kdl.rs"]),
+    ("kdl", &["plan/kdl/"]),
     ("proptest", &["arbitrary"]),
 ];
 

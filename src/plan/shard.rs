@@ -1,0 +1,1 @@
+//! Which share of a plan's steps belongs to one of several machines?
