@@ -30,7 +30,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("rustix", &["effect/", "cli/"]),
     ("tempfile", &["effect/"]),
     ("jsonc_parser", &["front/"]),
-    ("kdl", &["plan/kdl/"]),
+    ("kdl", &["plan/kdl/tests.rs"]),
     ("proptest", &["arbitrary"]),
 ];
 

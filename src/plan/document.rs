@@ -3,7 +3,7 @@
 use super::Plan;
 use super::digest::{digest, write_to};
 use super::error::{self, CONFLICT, DOCUMENT, DocumentError, PlanError, SYNTAX, TAMPERED};
-use super::kdl::scan::conflicts;
+use super::kdl::text::conflicts;
 use super::kdl::{from_kdl, to_kdl};
 use super::sound::{Unfit, sound};
 use crate::base::span::Span;

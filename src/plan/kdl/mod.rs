@@ -5,7 +5,7 @@
 //! of one word needs no mark of its own; only where the type itself depends on the text, such a list is marked `(list)`.
 
 mod read;
-pub mod scan;
+pub mod text;
 mod write;
 
 pub use read::from_kdl;

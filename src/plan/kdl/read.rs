@@ -3,50 +3,32 @@
 use super::super::Plan;
 use super::super::document::{VERSION, checked, other_version};
 use super::super::error::{CONFLICT, DOCUMENT, DocumentError, SYNTAX};
-use super::scan::scan;
+use super::text::{Entry, Node, Value, parse};
 use super::write::LIST;
 use crate::base::span::Span;
 use crate::base::word::visible;
-use kdl::{KdlDocument, KdlEntry, KdlNode, KdlValue};
 use serde::Deserialize as _;
 use serde::de::{self, DeserializeSeed, Deserializer, IntoDeserializer, Visitor};
 use std::collections::BTreeSet;
 use std::fmt::Display;
 
-/// The parser's span as ours; its type belongs to another crate.
-macro_rules! span {
-    ($of:expr) => {{
-        let span = $of;
-        Span::new(span.offset(), span.offset() + span.len())
-    }};
-}
-
 /// Reads a plan and nothing else: whether it is sound and has its digest is for `document` to say.
-///
-/// # Errors
-/// What is no KDL, no plan, or of another version, with its place.
-fn plan(text: &str) -> Result<(Plan, KdlDocument), DocumentError> {
-    if let Err(found) = scan(text) {
+fn plan(text: &str) -> Result<(Plan, Vec<Node>), DocumentError> {
+    let nodes = parse(text).map_err(|found| {
         let help = found.conflict.then(|| "settle the conflict, or make the plan again".to_owned());
-        return Err(DocumentError::new(if found.conflict { CONFLICT } else { SYNTAX }, found.message, help).at(found.span));
-    }
-    let document = KdlDocument::parse(text).map_err(|error| {
-        let found = error.diagnostics.iter().min_by_key(|d| d.span.offset());
-        let message = found.and_then(|d| d.message.as_deref()).map_or("it cannot be read".to_owned(), say);
-        let error = DocumentError::new(SYNTAX, format!("this is no KDL: {message}"), None);
-        found.map_or(error.clone(), |d| error.at(Span::new(d.span.offset(), d.span.offset() + d.span.len())))
+        DocumentError::new(if found.conflict { CONFLICT } else { SYNTAX }, found.message, help).at(found.span)
     })?;
-    let version = document.get("version").and_then(|node| node.entries().first());
-    match version.map(|entry| (entry, entry.value().as_integer())) {
-        Some((_, Some(version))) if version == i128::from(VERSION) => {}
-        Some((entry, Some(version))) => return Err(other_version(&version.to_string()).at(span!(entry.span()))),
+    let version = find(&nodes, "version").and_then(|node| node.entries.first());
+    match version.map(|entry| (entry, &entry.value)) {
+        Some((_, Value::Integer(version))) if *version == i128::from(VERSION) => {}
+        Some((entry, Value::Integer(version))) => return Err(other_version(&version.to_string()).at(entry.span)),
         _ => {
             let message = "this is no plan: it does not say its version".to_owned();
             return Err(DocumentError::new(DOCUMENT, message, Some("`vplan plan -o FILE` writes one".to_owned())));
         }
     }
-    match Plan::deserialize(Reader(Place::Document(&document))) {
-        Ok(plan) => Ok((plan, document)),
+    match Plan::deserialize(Reader(Place::Document(&nodes))) {
+        Ok(plan) => Ok((plan, nodes)),
         Err(fault) => {
             let error = DocumentError::new(DOCUMENT, fault.message, fault.help);
             Err(fault.span.map_or(error.clone(), |span| error.at(span)))
@@ -54,43 +36,32 @@ fn plan(text: &str) -> Result<(Plan, KdlDocument), DocumentError> {
     }
 }
 
+fn find<'n>(nodes: &'n [Node], name: &str) -> Option<&'n Node> {
+    nodes.iter().find(|n| n.name.text == name)
+}
+
 /// Reads what `to_kdl` wrote, with whatever comments people have added, and checks it as `document` does.
 ///
 /// # Errors
 /// What is no KDL, no plan, of another version, changed since it was made, or not to be run; each with its place.
 pub fn from_kdl(text: &str) -> Result<Plan, DocumentError> {
-    let (plan, document) = plan(text)?;
-    match checked(&plan) {
-        Ok(()) => Ok(plan),
-        Err(unfit) => {
-            let node = |document: &KdlDocument, name: &str| document.get(name).cloned();
-            let found = match (unfit.step, unfit.field) {
-                (Some(index), field) => node(&document, "steps").and_then(|steps| {
-                    let step = steps.children()?.nodes().get(index)?.clone();
-                    let inner = step.children().and_then(|c| c.get(field?)).cloned();
-                    Some(inner.unwrap_or(step))
-                }),
-                (None, Some(field)) => node(&document, field),
-                (None, None) => None,
-            };
-            let error = DocumentError::from(unfit);
-            Err(match found {
-                Some(node) => error.at(Reader(Place::Node(&node)).span()),
-                None => error,
-            })
+    let (plan, nodes) = plan(text)?;
+    let Err(unfit) = checked(&plan) else { return Ok(plan) };
+    let inner = |node: &'_ Node, name: &str| node.children.as_deref().and_then(|c| find(c, name)).cloned();
+    let found = match (unfit.step, unfit.field) {
+        (Some(index), field) => {
+            let steps = find(&nodes, "steps").and_then(|n| n.children.as_deref()).unwrap_or_default();
+            steps.get(index).map(|step| field.and_then(|f| inner(step, f)).unwrap_or_else(|| step.clone()))
         }
-    }
+        (None, Some(field)) => find(&nodes, field).cloned(),
+        (None, None) => None,
+    };
+    let error = DocumentError::from(unfit);
+    Err(match found {
+        Some(node) => error.at(Reader(Place::Node(&node)).span()),
+        None => error,
+    })
 }
-
-/// The parser's words, as a part of ours.
-fn say(message: &str) -> String {
-    let mut text = visible(message.trim_end_matches('.').as_bytes());
-    if let Some(first) = text.get(..1) {
-        text = first.to_lowercase() + text.get(1..).unwrap_or_default();
-    }
-    text
-}
-
 
 /// What is wrong with a node.
 #[derive(Debug)]
@@ -163,9 +134,9 @@ fn nearest(given: &str, known: &[&str]) -> Option<String> {
 /// What stands in the text.
 #[derive(Clone, Copy)]
 enum Place<'a> {
-    Document(&'a KdlDocument),
-    Node(&'a KdlNode),
-    Entry(&'a KdlEntry),
+    Document(&'a [Node]),
+    Node(&'a Node),
+    Entry(&'a Entry),
 }
 
 /// Reads one place as whatever its type wants.
@@ -175,13 +146,13 @@ struct Reader<'a>(Place<'a>);
 impl<'a> Reader<'a> {
     fn span(self) -> Span {
         match self.0 {
-            Place::Document(document) => span!(document.span()),
+            Place::Document(document) => Span::default(),
             // The name is enough to find it; the whole node may go over hundreds of lines.
-            Place::Node(node) => match node.entries() {
-                [entry] if node.children().is_none() => span!(entry.span()),
-                _ => span!(node.name().span()),
+            Place::Node(node) => match node.entries.as_slice() {
+                [entry] if node.children.is_none() => entry.span,
+                _ => node.name.span,
             },
-            Place::Entry(entry) => span!(entry.span()),
+            Place::Entry(entry) => entry.span,
         }
     }
 
@@ -190,25 +161,25 @@ impl<'a> Reader<'a> {
     }
 
     /// The one value of this place.
-    fn scalar(self, wanted: &str) -> Result<&'a KdlValue, Fault> {
+    fn scalar(self, wanted: &str) -> Result<&'a Value, Fault> {
         let entry = match self.0 {
             Place::Entry(entry) => entry,
-            Place::Node(node) => match node.entries() {
-                [entry] if entry.name().is_none() && node.children().is_none() && node.ty().is_none() => entry,
+            Place::Node(node) => match node.entries.as_slice() {
+                [entry] if entry.name.is_none() && node.children.is_none() && node.mark.is_none() => entry,
                 _ => return Err(self.fault(format!("{wanted} is expected here, and nothing else"))),
             },
             Place::Document(_) => return Err(self.fault(format!("{wanted} is expected"))),
         };
-        match entry.ty() {
-            Some(ty) => Err(Fault::new("a value has no mark in a plan").at(span!(ty.span()))),
-            None => Ok(entry.value()),
+        match &entry.mark {
+            Some(ty) => Err(Fault::new("a value has no mark in a plan").at(ty.span)),
+            None => Ok(&entry.value),
         }
     }
 
     fn integer<T: TryFrom<i128>>(self) -> Result<T, Fault> {
         const WANTED: &str = "a whole number";
         match self.scalar(WANTED)? {
-            KdlValue::Integer(number) => {
+            Value::Integer(number) => {
                 T::try_from(*number).map_err(|_| self.fault(format!("the number {number} is too large or too small here")))
             }
             _ => Err(self.fault(format!("{WANTED} is expected here"))),
@@ -217,15 +188,18 @@ impl<'a> Reader<'a> {
 
     fn text(self) -> Result<&'a str, Fault> {
         const WANTED: &str = "a text";
-        self.scalar(WANTED)?.as_string().ok_or_else(|| self.fault(format!("{WANTED} in quotes is expected here")))
+        match self.scalar(WANTED)? {
+            Value::Text(text) => Ok(text),
+            _ => Err(self.fault(format!("{WANTED} in quotes is expected here"))),
+        }
     }
 
     fn is_marked(self) -> Result<bool, Fault> {
         match self.0 {
-            Place::Node(node) => match node.ty() {
-                Some(ty) if ty.value() == LIST => Ok(true),
-                Some(ty) => Err(Fault::new(format!("`({})` is no mark of a plan", visible(ty.value().as_bytes())))
-                    .at(span!(ty.span()))),
+            Place::Node(node) => match &node.mark {
+                Some(ty) if ty.text == LIST => Ok(true),
+                Some(ty) => Err(Fault::new(format!("`({})` is no mark of a plan", visible(ty.text.as_bytes())))
+                    .at(ty.span)),
                 None => Ok(false),
             },
             Place::Document(_) | Place::Entry(_) => Ok(false),
@@ -235,18 +209,18 @@ impl<'a> Reader<'a> {
     fn items(self) -> Result<Vec<Reader<'a>>, Fault> {
         let Place::Node(node) = self.0 else { return Err(self.fault("a list is expected here")) };
         self.is_marked()?;
-        if let Some(property) = node.entries().iter().find(|e| e.name().is_some()) {
-            return Err(Fault::new("a list is expected here, not a field").at(span!(property.span())));
+        if let Some(property) = node.entries.iter().find(|e| e.name.is_some()) {
+            return Err(Fault::new("a list is expected here, not a field").at(property.span));
         }
-        let words = node.entries().iter().map(|e| Reader(Place::Entry(e)));
-        let Some(children) = node.children() else { return Ok(words.collect()) };
-        if let Some(other) = children.nodes().iter().find(|n| n.name().value() != "-") {
-            return Err(Fault::new("an item of a list begins with `-`").at(span!(other.name().span())));
+        let words = node.entries.iter().map(|e| Reader(Place::Entry(e)));
+        let Some(children) = &node.children else { return Ok(words.collect()) };
+        if let Some(other) = children.iter().find(|n| n.name.text != "-") {
+            return Err(Fault::new("an item of a list begins with `-`").at(other.name.span));
         }
-        if !node.entries().is_empty() {
+        if !node.entries.is_empty() {
             return Err(self.fault("the items of a list stand either behind its name or below it"));
         }
-        Ok(children.nodes().iter().map(|n| Reader(Place::Node(n))).collect())
+        Ok(children.iter().map(|n| Reader(Place::Node(n))).collect())
     }
 
     fn fields(self) -> Result<Vec<(&'a str, Span, Reader<'a>)>, Fault> {
@@ -254,24 +228,24 @@ impl<'a> Reader<'a> {
         let children = match self.0 {
             Place::Document(document) => Some(document),
             Place::Node(node) => {
-                if let Some(ty) = node.ty() {
-                    return Err(Fault::new("no list is expected here").at(span!(ty.span())));
+                if let Some(ty) = &node.mark {
+                    return Err(Fault::new("no list is expected here").at(ty.span));
                 }
-                for entry in node.entries() {
-                    let Some(name) = entry.name() else {
-                        return Err(Fault::new("a field is expected here, with its name").at(span!(entry.span())));
+                for entry in &node.entries {
+                    let Some(name) = &entry.name else {
+                        return Err(Fault::new("a field is expected here, with its name").at(entry.span));
                     };
-                    fields.push((name.value(), span!(name.span()), Reader(Place::Entry(entry))));
+                    fields.push((name.text.as_str(), name.span, Reader(Place::Entry(entry))));
                 }
-                if node.entries().is_empty() && node.children().is_none() {
+                if node.entries.is_empty() && node.children.is_none() {
                     return Err(self.fault("fields are expected here"));
                 }
-                node.children()
+                node.children.as_deref()
             }
             Place::Entry(_) => return Err(self.fault("fields are expected here, not a word")),
         };
-        for node in children.map(KdlDocument::nodes).unwrap_or_default() {
-            fields.push((node.name().value(), span!(node.name().span()), Reader(Place::Node(node))));
+        for node in children.unwrap_or_default() {
+            fields.push((node.name.text.as_str(), node.name.span, Reader(Place::Node(node))));
         }
         let mut seen = BTreeSet::new();
         match fields.iter().find(|(name, ..)| !seen.insert(*name)) {
@@ -283,8 +257,8 @@ impl<'a> Reader<'a> {
     /// Whether this is a list, where its type does not say.
     fn is_list(self) -> Result<bool, Fault> {
         let Place::Node(node) = self.0 else { return Ok(false) };
-        let arguments = node.entries().iter().filter(|e| e.name().is_none()).count();
-        let dashes = || node.children().is_some_and(|c| c.nodes().first().is_some_and(|n| n.name().value() == "-"));
+        let arguments = node.entries.iter().filter(|e| e.name.is_none()).count();
+        let dashes = || node.children.as_ref().is_some_and(|c| c.first().is_some_and(|n| n.name.text == "-"));
         Ok(self.is_marked()? || arguments > 1 || dashes())
     }
 }
@@ -307,28 +281,28 @@ impl<'de> Deserializer<'de> for Reader<'de> {
         }
         let alone = match self.0 {
             Place::Entry(_) => true,
-            Place::Node(node) => node.children().is_none() && matches!(node.entries(), [e] if e.name().is_none()),
+            Place::Node(node) => node.children.is_none() && matches!(node.entries.as_slice(), [e] if e.name.is_none()),
             Place::Document(_) => false,
         };
         if !alone {
             return self.deserialize_map(visitor);
         }
         let value = match self.scalar("a value")? {
-            KdlValue::String(text) => visitor.visit_str(text),
-            KdlValue::Integer(number) => match i64::try_from(*number) {
+            Value::Text(text) => visitor.visit_str(text),
+            Value::Integer(number) => match i64::try_from(*number) {
                 Ok(number) if number < 0 => visitor.visit_i64(number),
                 Ok(number) => visitor.visit_u64(number.unsigned_abs()),
                 Err(_) => return Err(self.fault(format!("the number {number} is too large or too small here"))),
             },
-            KdlValue::Bool(yes) => visitor.visit_bool(*yes),
-            KdlValue::Float(_) | KdlValue::Null => return Err(self.fault("a plan has no such value")),
+            Value::Bool(yes) => visitor.visit_bool(*yes),
+            Value::Null => return Err(self.fault("a plan has no such value")),
         };
         value.map_err(|e: Fault| e.at(self.span()))
     }
 
     fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
         match self.scalar("`#true` or `#false`")? {
-            KdlValue::Bool(yes) => visitor.visit_bool(*yes),
+            Value::Bool(yes) => visitor.visit_bool(*yes),
             _ => Err(self.fault("`#true` or `#false` is expected here")),
         }
     }
@@ -384,7 +358,7 @@ impl<'de> Deserializer<'de> for Reader<'de> {
         visitor: V,
     ) -> Result<V::Value, Fault> {
         let variant = match self.0 {
-            Place::Node(node) if node.children().is_some() || node.entries().iter().any(|e| e.name().is_some()) => {
+            Place::Node(node) if node.children.is_some() || node.entries.iter().any(|e| e.name.is_some()) => {
                 match self.fields()?.as_slice() {
                     [(name, at, value)] => Variant { name, at: *at, value: Some(*value) },
                     _ => return Err(self.fault("exactly one field is expected here")),

@@ -18,7 +18,7 @@ const FIRST: &[&str] = &[
     "status", "question", "name", "recoveryRule", "tier", "command", "argv", "env", "dir", "after", "needs", "timeoutMs",
 ];
 /// Fields that stand behind the `-` of an item even when others stand below.
-const TITLES: &[&str] = &["id", "kind", "condition", "path", "status", "question", "name", "recoveryRule", "glob"];
+const TITLES: &[&str] = &["id", "kind", "condition", "path", "status", "question", "name", "recoveryRule", "glob", "tier"];
 /// Fields whose type depends on what is written: a list of one word or none is marked in them, and below them.
 pub(super) const UNTYPED: &[&str] = &["answer", "chain", "items"];
 /// The mark.
@@ -31,7 +31,7 @@ pub fn to_kdl(plan: &Plan) -> String {
     if let Ok(Value::Object(fields)) = serde_json::to_value(plan) {
         for (key, value) in ordered(&fields) {
             node(&mut out, 0, key, value, false);
-            if !matches!(key.as_str(), "version" | "omitted" | "facts" | "notes") {
+            if key != "version" {
                 out.push('\n');
             }
         }
@@ -58,12 +58,14 @@ fn node(out: &mut String, depth: usize, name: &str, value: &Value, untyped: bool
                 out.push_str(&format!("({LIST})"));
             }
             out.push_str(&word(name));
-            if items.iter().any(|i| i.is_object() || i.is_array()) {
+            let inline = items.iter().map(|item| format!(" {}", scalar(item))).collect::<String>();
+            let long = items.len() > 1 && 4 * depth + name.len() + inline.chars().count() > COLUMNS;
+            if long || items.iter().any(|i| i.is_object() || i.is_array()) {
                 out.push_str(" {\n");
                 items.iter().for_each(|item| node(out, depth + 1, "-", item, untyped));
                 close(out, depth);
             } else {
-                items.iter().for_each(|item| out.extend([" ", &scalar(item)]));
+                out.push_str(&inline);
             }
         }
         Value::Object(fields) => {
@@ -76,13 +78,15 @@ fn node(out: &mut String, depth: usize, name: &str, value: &Value, untyped: bool
             };
             let all = properties(&|_| true);
             let flat = !fields.is_empty() && fields.iter().all(|(_, value)| is_scalar(value));
-            if flat && out.len() - start + all.chars().count() <= COLUMNS && name != "env" {
+            if fields.is_empty() {
+                out.push_str(" {}");
+            } else if flat && out.len() - start + all.chars().count() <= COLUMNS && name != "env" {
                 out.push_str(&all);
             } else {
                 let title = |key: &str| name == "-" && TITLES.contains(&key);
                 out.push_str(&properties(&title));
                 let below: Vec<_> = fields.iter().filter(|(key, value)| !(title(key) && is_scalar(value))).collect();
-                if below.is_empty() && !fields.is_empty() {
+                if below.is_empty() {
                     out.push('\n');
                     return;
                 }
