@@ -18,10 +18,6 @@ const LATER: &[(&str, &str)] = &[
     ("select-189", "imports"),
     ("exit-009", "judges"),
     ("exit-010", "judges"),
-    ("exit-123", "plan files"),
-    ("exit-125", "plan files"),
-    ("exit-131", "plan files"),
-    ("exit-132", "plan files"),
 ];
 
 struct Case {

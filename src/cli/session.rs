@@ -4,6 +4,7 @@ use super::args::{Deny, Global, ListFormat, Mode, Request as Asked, Risk};
 use super::command::command;
 use super::error::Failure;
 use super::terminal::Terminal;
+use crate::base::change::ChangeSet;
 use crate::base::command::Command;
 use crate::base::diagnostic::Severity;
 use crate::base::word::visible;
@@ -16,7 +17,7 @@ use crate::effect::{git, infer, input};
 use crate::plan::compile::{Compiled, compile};
 use crate::plan::definition::changed_definitions;
 use crate::plan::facts::{Facts, Question};
-use crate::plan::request::{self, Boundary, Request, Selector, Skip};
+use crate::plan::request::{self, Boundary, ChangedFrom, Request, Selector, Skip};
 use crate::plan::{Plan, request::Mode as PlanMode};
 use crate::recover;
 use crate::run::verdict::Exit;
@@ -58,6 +59,7 @@ impl Session {
         let mut request = Request {
             role: asked.role.clone(),
             changed: gathered.changes.clone(),
+            changed_from: changed_from(asked),
             risk: match asked.risk {
                 Risk::Low => request::Risk::Low,
                 Risk::Medium => request::Risk::Medium,
@@ -97,6 +99,16 @@ impl Session {
     /// # Errors
     /// A request that does not fit the contract (exit 2), a step that `--deny` refuses (exit 40).
     pub fn plan(&self, asked: &Asked) -> Result<(Plan, Facts), Failure> {
+        let (plan, facts) = self.compile(!asked.no_preflight && !asked.no_recover)?;
+        deny(&plan, &asked.deny)?;
+        Ok((plan, facts))
+    }
+
+    /// Compiles the plan, with or without preflight, and refuses nothing.
+    ///
+    /// # Errors
+    /// A request that does not fit the contract (exit 2).
+    pub(super) fn compile(&self, preflight: bool) -> Result<(Plan, Facts), Failure> {
         let mut facts = Facts::default();
         let mut plan = None;
         for round in 1..=ROUNDS {
@@ -120,7 +132,7 @@ impl Session {
         }
         let stuck = || Failure::new(Exit::Internal.code(), "vplan::internal", "compiling asks for facts without end");
         let mut plan = plan.ok_or_else(stuck)?;
-        if !asked.no_preflight && !asked.no_recover {
+        if preflight {
             for _ in 0..ROUNDS {
                 let questions = recover::preflight_questions(&plan, &facts);
                 if questions.is_empty() {
@@ -131,8 +143,22 @@ impl Session {
             }
             plan = recover::preflight(plan, &facts);
         }
-        deny(&plan, &asked.deny)?;
         Ok((plan, facts))
+    }
+
+    /// Leaves a file out of the changes that git found: a plan in the work tree is no part of the change that it is about.
+    pub(super) fn leave_out(&mut self, file: &Path) {
+        let inside = file.parent().map(|p| if p.as_os_str().is_empty() { Path::new(".") } else { p });
+        let Some(real) = inside.and_then(|p| p.canonicalize().ok()).zip(file.file_name()).map(|(p, n)| p.join(n)) else {
+            return;
+        };
+        let Ok(below) = real.strip_prefix(&self.site.root) else { return };
+        if self.request.changed_from.is_some() {
+            let files = self.request.changed.files().iter();
+            let others = files.filter(|f| f.path.as_bytes() != below.as_os_str().as_bytes()).cloned().collect();
+            self.request.changed = ChangeSet::new(others);
+            self.gathered.changes = self.request.changed.clone();
+        }
     }
 
     /// Answers questions about the repository; what cannot be looked at is "unknown", and then decides nothing.
@@ -174,13 +200,7 @@ pub fn load_contract(site: &Site, global: &Global) -> Result<Loaded, Failure> {
 
 fn gather(site: &Site, asked: &Asked) -> Result<Gathered, Failure> {
     let source = source(asked)?;
-    let gathered = changes::gather(source.as_ref(), site.git.as_ref(), &git::environment).map_err(|e| {
-        let failure = Failure::usage(e.code(), e.to_string());
-        match e.help() {
-            Some(help) => failure.help(help),
-            None => failure,
-        }
-    })?;
+    let gathered = gather_from(site, source.as_ref())?;
     if gathered.is_empty_by_default() && crate::effect::terminal::look().ci {
         let message = "nothing changed in the work tree, and this is CI: an empty change set must be asked for";
         return Err(Failure::usage("vplan::usage::empty_change_set", message).help(
@@ -188,6 +208,20 @@ fn gather(site: &Site, asked: &Asked) -> Result<Gathered, Failure> {
         ));
     }
     Ok(gathered)
+}
+
+/// Gathers the changed files from a source.
+///
+/// # Errors
+/// They cannot be known (exit 2).
+pub(super) fn gather_from(site: &Site, source: Option<&ChangeSource>) -> Result<Gathered, Failure> {
+    changes::gather(source, site.git.as_ref(), &git::environment).map_err(|e| {
+        let failure = Failure::usage(e.code(), e.to_string());
+        match e.help() {
+            Some(help) => failure.help(help),
+            None => failure,
+        }
+    })
 }
 
 fn source(asked: &Asked) -> Result<Option<ChangeSource>, Failure> {
@@ -216,6 +250,17 @@ fn source(asked: &Asked) -> Result<Option<ChangeSource>, Failure> {
     } else {
         None
     })
+}
+
+fn changed_from(asked: &Asked) -> Option<ChangedFrom> {
+    let changes = &asked.changes;
+    let named = !changes.changed.is_empty() || changes.changed_from.is_some() || changes.changed_none;
+    match &changes.base {
+        Some(base) => Some(ChangedFrom::Base(base.clone())),
+        None if changes.staged => Some(ChangedFrom::Staged),
+        None if changes.all => Some(ChangedFrom::All),
+        None => (!named).then_some(ChangedFrom::WorkTree),
+    }
 }
 
 /// Reads a file that the command line names, or standard input for `-`.
@@ -260,7 +305,7 @@ fn boundaries(asked: &Asked) -> Vec<Boundary> {
     list
 }
 
-fn selector(text: &str) -> Selector {
+pub(super) fn selector(text: &str) -> Selector {
     match text.strip_prefix("tag:") {
         Some(tag) => Selector::Tag(tag.to_owned()),
         None => Selector::Name(text.to_owned()),
@@ -316,7 +361,7 @@ pub fn invalid(loaded: Loaded) -> Failure {
     }
 }
 
-fn load_failed(error: LoadError) -> Failure {
+pub(super) fn load_failed(error: LoadError) -> Failure {
     let exit = match &error {
         LoadError::Missing(_)
         | LoadError::Deleted { .. }
@@ -331,12 +376,12 @@ fn load_failed(error: LoadError) -> Failure {
     }
 }
 
-fn root_failed(root: &Path, error: &std::io::Error) -> Failure {
+pub(super) fn root_failed(root: &Path, error: &std::io::Error) -> Failure {
     let shown = visible(root.as_os_str().as_bytes());
     Failure::usage("vplan::usage::unreadable", format!("`{shown}` cannot be read: {error}"))
 }
 
-fn deny(plan: &Plan, what: &[Deny]) -> Result<(), Failure> {
+pub(super) fn deny(plan: &Plan, what: &[Deny]) -> Result<(), Failure> {
     let refuse =
         |code: &str, message: String, help: &str| Err(Failure::new(Exit::Failed.code(), code, message).help(help));
     if what.contains(&Deny::DefinitionChanged)

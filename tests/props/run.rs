@@ -459,6 +459,7 @@ const CAUSES: [Cause; 20] = [
     Cause::Cancelled,
     Cause::Storage,
     Cause::Policy,
+    Cause::Shard,
     Cause::Retried,
     Cause::OutputUnread,
 ];

@@ -8,6 +8,7 @@ pub mod explain;
 pub mod help;
 pub mod init;
 pub mod man;
+pub mod merge;
 pub mod plan;
 pub mod recover;
 pub mod run;

@@ -146,7 +146,7 @@ struct Reader<'a>(Place<'a>);
 impl<'a> Reader<'a> {
     fn span(self) -> Span {
         match self.0 {
-            Place::Document(document) => Span::default(),
+            Place::Document(_) => Span::default(),
             // The name is enough to find it; the whole node may go over hundreds of lines.
             Place::Node(node) => match node.entries.as_slice() {
                 [entry] if node.children.is_none() => entry.span,
