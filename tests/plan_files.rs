@@ -41,7 +41,8 @@ fn both_forms_are_the_same_plan() {
     assert_eq!(project.read("p.kdl"), kdl);
     let digest = json["digest"].as_str().unwrap();
     for file in ["p.json", "p.kdl"] {
-        let report = project.run(&["run", "--plan", file, "--expect-digest", digest, "--format", "json"]).exits(0).json();
+        let report =
+            project.run(&["run", "--plan", file, "--expect-digest", digest, "--format", "json"]).exits(0).json();
         assert_eq!((&report["planDigest"], &report["savedPlan"]), (&json["digest"], &json!({"asIs": false})));
     }
     // A comment and another layout are nobody's business.
@@ -93,7 +94,10 @@ fn drift_is_shown_field_by_field() {
     // A contract that no longer knows the request.
     project.run(&["plan", "--changed", "src/a", "--only", "slow", "-o", "only.json"]).exits(0);
     project.write("contracts/verify.vplan", CONTRACT.replace("slow", "swift"));
-    project.run(&["run", "--plan", "only.json"]).exits(4).warns("request: fits the contract -> no check is called `slow`");
+    project
+        .run(&["run", "--plan", "only.json"])
+        .exits(4)
+        .warns("request: fits the contract -> no check is called `slow`");
     project.run(&["run", "--plan", "only.json", "--allow-drift"]).exits(0);
     // No contract, or a broken one.
     project.write("contracts/verify.vplan", "vplan 1\ncheck\n");
@@ -146,6 +150,12 @@ fn a_repaired_plan_and_one_with_flags_are_made_again() {
         assert_ne!(ran.exit, Some(4), "{flags:?}: {}", ran.err());
         assert_ne!(ran.exit, Some(2), "{flags:?}: {}", ran.err());
     }
+    // What the contract limits, no plan raises.
+    project.run(&["plan", "--changed-none", "-o", "p.json"]).exits(0);
+    let mut forged: Value = serde_json::from_str(&project.read("p.json")).unwrap();
+    forged["policy"]["budgetMs"] = json!(1_200_000);
+    project.write("p.json", to_json(&seal(serde_json::from_value(forged).unwrap())));
+    project.run(&["run", "--plan", "p.json"]).exits(4).warns("policy.budgetMs: 1200000 -> 600000");
 }
 
 #[test]
@@ -173,15 +183,35 @@ fn flags_that_do_not_go_together() {
     let project = project();
     project.run(&["plan", "--changed", "src/a", "-o", "p.json"]).exits(0);
     for flags in [
-        "--role worker", "--risk medium", "--milestone-end", "--run-end", "--last", "--min-tier 0", "--command true",
-        "--commands-from x", "--mode contract", "--only lint", "--skip lint --reason x", "--jobs 1", "--budget 1m", "--keep-going",
-        "--no-recover", "--no-preflight", "--changed src/a", "--changed-from x", "--base HEAD", "--staged", "--all",
+        "--role worker",
+        "--risk medium",
+        "--milestone-end",
+        "--run-end",
+        "--last",
+        "--min-tier 0",
+        "--command true",
+        "--commands-from x",
+        "--mode contract",
+        "--only lint",
+        "--skip lint --reason x",
+        "--jobs 1",
+        "--budget 1m",
+        "--keep-going",
+        "--no-recover",
+        "--no-preflight",
+        "--changed src/a",
+        "--changed-from x",
+        "--base HEAD",
+        "--staged",
+        "--all",
         "--changed-none",
     ] {
         let line: Vec<&str> = ["run", "--plan", "p.json"].into_iter().chain(flags.split(' ')).collect();
         project.run(&line).exits(2).warns("--plan");
     }
-    for flags in ["--allow-drift", "--plan-as-is", "--expect-digest sha256:1", "--shard 0/2", "--shard 3/2", "--shard x"] {
+    for flags in
+        ["--allow-drift", "--plan-as-is", "--expect-digest sha256:1", "--shard 0/2", "--shard 3/2", "--shard x"]
+    {
         let line: Vec<&str> = ["run", "--all"].into_iter().chain(flags.split(' ')).collect();
         project.run(&line).exits(2);
     }
@@ -227,7 +257,11 @@ fn files_that_are_no_plan() {
     }
     // The place is shown.
     project.write("a.kdl", kdl.replace("jobs 1", "jobs one")).run(&["run", "--plan", "a.kdl"]).exits(2).warns("a.kdl:");
-    project.write_bytes(b"b.kdl", b"version 1\n\xff").run(&["run", "--plan", "b.kdl"]).exits(2).warns("not UTF-8 at byte 10");
+    project
+        .write_bytes(b"b.kdl", b"version 1\n\xff")
+        .run(&["run", "--plan", "b.kdl"])
+        .exits(2)
+        .warns("not UTF-8 at byte 10");
     project.symlink("l.kdl", "p.kdl").run(&["run", "--plan", "l.kdl"]).exits(2);
     project.mkdir("d.kdl").run(&["run", "--plan", "d.kdl"]).exits(2).warns("no regular file");
     rustix::fs::mknodat(rustix::fs::CWD, project.path("f.kdl"), rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
@@ -294,8 +328,7 @@ fn forged_plans() {
     }
     // What a contract could say is drift, not nonsense: a digest gives no authority.
     for forge in [
-        (|p: &mut Value| p["policy"]["budgetMs"] = json!(999)) as Forge,
-        |p| p["steps"][0]["severity"] = json!("warning"),
+        (|p: &mut Value| p["steps"][0]["severity"] = json!("warning")) as Forge,
         |p| p["steps"][0]["retries"] = json!(9),
         |p| p["policy"]["recoverContract"] = json!(true),
         |p| drop(p["steps"].as_array_mut().unwrap().pop()),
@@ -355,7 +388,11 @@ fn shards_are_joined() {
     assert_eq!(report["planDigest"], json!(digest(&project.read("p.kdl"))));
     assert_eq!(report["shards"].as_array().unwrap().len(), 5);
     assert_eq!(report["feedback"]["stepId"], "c");
-    project.run(&[&["merge"], runs.as_slice()].concat()).exits(42).says("shard 2 of 5: failed").says("failed: 3 passed, 1 failed");
+    project
+        .run(&[&["merge"], runs.as_slice()].concat())
+        .exits(42)
+        .says("shard 2 of 5: failed")
+        .says("failed: 3 passed, 1 failed");
     // A report file instead of its directory, one of them twice, in any order.
     let file = format!("{}/report.json", runs[0]);
     let again = merge(&project, &[runs[4], runs[2], &file, runs[1], runs[3], runs[2]]).exits(42).json();
@@ -391,10 +428,14 @@ fn reports_that_cannot_be_joined() {
         (edited(&|r| r["version"] = json!(2)), 2, "has version 2"),
         (edited(&|r| drop(r.as_object_mut().unwrap().remove("shard"))), 2, "of a whole run"),
         (edited(&|r| r["shard"]["plan"]["steps"][0]["retries"] = json!(7)), 2, "does not have the digest"),
-        (edited(&|r| r["shard"]["planDigest"] = json!(format!("sha256:{}", "0".repeat(64)))), 2, "does not have the digest"),
+        (
+            edited(&|r| r["shard"]["planDigest"] = json!(format!("sha256:{}", "0".repeat(64)))),
+            2,
+            "does not have the digest",
+        ),
         (edited(&|r| r["shard"]["index"] = json!(2)), 2, "is not the shard's"),
         (edited(&|r| r["shard"]["index"] = json!(0)), 2, "there is no such shard"),
-        (edited(&|r| r["shard"]["count"] = json!(3)), 2, "is not the shard's"),
+        (edited(&|r| r["shard"]["count"] = json!(3)), 4, "one of 2 shards"),
         (edited(&|r| r["shard"]["elsewhere"] = json!([])), 2, "is not the shard's"),
         (edited(&|r| r["planDigest"] = json!(format!("sha256:{}", "0".repeat(64)))), 2, "is not the shard's"),
         (edited(&|r| r["steps"] = json!([])), 2, "are not those of its plan"),

@@ -14,11 +14,11 @@ use crate::effect::changes::{BaseRevision, ChangeSource};
 use crate::effect::load::{self, LoadError, Loaded, Site, Wanted};
 use crate::effect::{files, infer};
 use crate::lang::command::parse_command;
+use crate::plan::Plan;
 use crate::plan::document::Form;
 use crate::plan::drift::{Difference, drift};
 use crate::plan::error::TAMPERED;
 use crate::plan::request::{ChangedFrom, Mode, Request};
-use crate::plan::Plan;
 use crate::run::report::SavedPlan;
 use crate::run::verdict::Exit;
 use std::os::unix::ffi::OsStrExt as _;
@@ -53,7 +53,8 @@ pub fn read_plan_as(path: &Path, form: Form) -> Result<Plan, Failure> {
         std::io::ErrorKind::FileTooLarge => wrong("is larger than 64MiB, which no plan is"),
         _ => wrong(&format!("cannot be read: {e}")),
     })?;
-    let text = String::from_utf8(bytes).map_err(|e| wrong(&format!("is not UTF-8 at byte {}", e.utf8_error().valid_up_to())))?;
+    let text = String::from_utf8(bytes)
+        .map_err(|e| wrong(&format!("is not UTF-8 at byte {}", e.utf8_error().valid_up_to())))?;
     let source = Source::new(path.to_string_lossy(), &text);
     let plan = form.read(source.text()).map_err(|e| {
         let exit = if e.error.code == TAMPERED { Exit::Drift } else { Exit::Usage };
@@ -110,7 +111,10 @@ pub fn open(global: &Global, args: &Run, path: &Path, terminal: &Terminal) -> Re
     session::deny(&plan, &args.request.deny)?;
     if !differences.is_empty() && !args.saved.allow_drift {
         terminal.note(&account(&differences));
-        let message = format!("the saved plan is not the one that is planned here now: {} differ", count(differences.len(), "field"));
+        let message = format!(
+            "the saved plan is not the one that is planned here now: {} differ",
+            count(differences.len(), "field")
+        );
         let help = "make the plan again, or run the saved one all the same with `--allow-drift`";
         return Err(Failure::new(Exit::Drift.code(), "vplan::plan::drift", message).help(help));
     }
@@ -129,7 +133,11 @@ pub fn account(differences: &[Difference]) -> String {
 
 fn compare(session: &Session, plan: &Plan) -> Vec<Difference> {
     let misfit = |failure: Failure| {
-        vec![Difference { path: "request".to_owned(), present: Some(failure.message), saved: Some("fits the contract".to_owned()) }]
+        vec![Difference {
+            path: "request".to_owned(),
+            present: Some(failure.message),
+            saved: Some("fits the contract".to_owned()),
+        }]
     };
     // Whether it was asked for without preflight is not in a plan: either way of making it will do.
     let preflight = !plan.policy.recover.is_empty();
@@ -198,12 +206,14 @@ fn contract(site: &Site, wanted: &Wanted<'_>, args: &Run, plan: &Plan) -> Result
         Ok(loaded) if loaded.contract.is_none() => Err(invalid(loaded)),
         Ok(loaded) if args.saved.plan_as_is => {
             let message = format!("there is a contract at `{}`, so the plan is not run as it is", loaded.path);
-            Err(Failure::usage("vplan::usage::plan_as_is", message).help("`--allow-drift` runs a plan that it does not give"))
+            Err(Failure::usage("vplan::usage::plan_as_is", message)
+                .help("`--allow-drift` runs a plan that it does not give"))
         }
         Ok(loaded) => Ok(Some(loaded)),
         Err(LoadError::Missing(_)) if args.saved.plan_as_is || plan.contract.is_none() => Ok(None),
         Err(error @ LoadError::Missing(_)) => {
-            let help = "`--contract` says where it is; `--plan-as-is` runs the plan without one, and the report says so";
+            let help =
+                "`--contract` says where it is; `--plan-as-is` runs the plan without one, and the report says so";
             Err(load_failed(error).help(help))
         }
         Err(error) => Err(load_failed(error)),

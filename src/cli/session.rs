@@ -149,7 +149,8 @@ impl Session {
     /// Leaves a file out of the changes that git found: a plan in the work tree is no part of the change that it is about.
     pub(super) fn leave_out(&mut self, file: &Path) {
         let inside = file.parent().map(|p| if p.as_os_str().is_empty() { Path::new(".") } else { p });
-        let Some(real) = inside.and_then(|p| p.canonicalize().ok()).zip(file.file_name()).map(|(p, n)| p.join(n)) else {
+        let Some(real) = inside.and_then(|p| p.canonicalize().ok()).zip(file.file_name()).map(|(p, n)| p.join(n))
+        else {
             return;
         };
         let Ok(below) = real.strip_prefix(&self.site.root) else { return };

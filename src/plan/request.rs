@@ -84,7 +84,12 @@ impl TryFrom<String> for ChangedFrom {
             "all" => ChangedFrom::All,
             other => match other.strip_prefix("base:") {
                 Some(revision) if !revision.is_empty() => ChangedFrom::Base(revision.to_owned()),
-                _ => return Err(format!("`{}` is no source of changed files", crate::base::word::visible(text.as_bytes()))),
+                _ => {
+                    return Err(format!(
+                        "`{}` is no source of changed files",
+                        crate::base::word::visible(text.as_bytes())
+                    ));
+                }
             },
         })
     }

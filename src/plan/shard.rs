@@ -62,16 +62,16 @@ pub fn share(plan: &Plan, shard: Shard) -> Share {
     let steps = &plan.steps;
     let index: BTreeMap<&str, usize> = steps.iter().enumerate().map(|(i, s)| (s.id.as_str(), i)).collect();
     let at = |id: &String| index.get(id.as_str()).copied();
-    let needed: BTreeSet<usize> = steps.iter().flat_map(|s| s.needs.iter().filter_map(at)).collect();
-    let dealt = steps.iter().enumerate().filter(|(i, step)| {
-        // An `always` step behind others goes where they go.
-        !step.setup && !needed.contains(i) && !(step.always && !step.after.is_empty())
-    });
+    // An `always` step behind others goes where they go, `setup` goes everywhere.
+    let follows = |step: &Step| step.setup || (step.always && !step.after.is_empty());
+    let needers = steps.iter().filter(|s| !follows(s));
+    let needed: BTreeSet<usize> = needers.flat_map(|s| s.needs.iter().filter_map(at)).collect();
+    let dealt: Vec<usize> =
+        steps.iter().enumerate().filter(|(i, s)| !follows(s) && !needed.contains(i)).map(|(i, _)| i).collect();
     let count = usize::try_from(shard.count).unwrap_or(usize::MAX).max(1);
     let own = usize::try_from(shard.index).unwrap_or(usize::MAX).saturating_sub(1);
-    let mut mine: BTreeSet<usize> = dealt.map(|(i, _)| i).enumerate().filter(|(turn, _)| turn % count == own).map(|(_, i)| i).collect();
-    let nothing_is_dealt = steps.iter().all(|s| s.setup);
-    if !mine.is_empty() || (nothing_is_dealt && own == 0) {
+    let mut mine: BTreeSet<usize> = dealt.iter().skip(own).step_by(count).copied().collect();
+    if !mine.is_empty() || (dealt.is_empty() && own == 0) {
         mine.extend(steps.iter().enumerate().filter(|(_, s)| s.setup).map(|(i, _)| i));
     }
     let brings = |step: &Step| {
@@ -102,7 +102,9 @@ pub fn share(plan: &Plan, shard: Shard) -> Share {
     let ids: BTreeSet<&str> = mine.iter().filter_map(|i| steps.get(*i)).map(|s| s.id.as_str()).collect();
     let is_mine = |id: &String| ids.contains(id.as_str());
     let (here, elsewhere): (Vec<&Step>, Vec<&Step>) = steps.iter().partition(|s| is_mine(&s.id));
-    let here = here.into_iter().map(|s| Step { after: s.after.iter().filter(|id| is_mine(id)).cloned().collect(), ..s.clone() });
+    let here = here
+        .into_iter()
+        .map(|s| Step { after: s.after.iter().filter(|id| is_mine(id)).cloned().collect(), ..s.clone() });
     let plan = digest::seal(Plan { steps: here.collect(), ..plan.clone() });
     Share { plan, elsewhere: elsewhere.into_iter().map(|s| s.id.clone()).collect() }
 }
@@ -155,7 +157,12 @@ mod tests {
             ("a need is repeated", vec![step("a"), needing("b", &["a"]), needing("c", &["a"])], 2, vec!["a b", "a c"]),
             ("setup goes everywhere", vec![setup.clone(), step("a"), step("b")], 3, vec!["setup a", "setup b", ""]),
             ("setup alone", vec![setup], 2, vec!["setup", ""]),
-            ("what is made and what is left behind", vec![made, step("b"), uses, clean], 3, vec!["make", "b", "make use clean"]),
+            (
+                "what is made and what is left behind",
+                vec![made, step("b"), uses, clean],
+                3,
+                vec!["make", "b", "make use clean"],
+            ),
         ] {
             let plan = plan(steps);
             for (index, want) in (1..=count).zip(want) {

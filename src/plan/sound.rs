@@ -42,7 +42,8 @@ pub fn sound(plan: &Plan) -> Result<(), Unfit> {
             return Err(Unfit { code: UNFIT, message, help: None, step: Some(index), field: Some(field) });
         }
     }
-    let whole = |field, message: String| Err(Unfit { code: UNFIT, message, help: None, step: None, field: Some(field) });
+    let whole =
+        |field, message: String| Err(Unfit { code: UNFIT, message, help: None, step: None, field: Some(field) });
     if let Err(message) = check_order(plan) {
         return whole("steps", visible(message.as_bytes()));
     }

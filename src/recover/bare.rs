@@ -31,7 +31,7 @@ pub fn bare_plan(commands: &[Command]) -> Plan {
             boundaries: Vec::new(),
             changed: Default::default(),
             changed_from: None,
-        explicit: commands.iter().map(Command::to_text).collect(),
+            explicit: commands.iter().map(Command::to_text).collect(),
             min_tier: 0,
             mode: Default::default(),
             only: Vec::new(),

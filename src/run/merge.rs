@@ -91,7 +91,12 @@ pub fn read(name: &str, bytes: &[u8]) -> Result<Part, MergeError> {
         Ok(Versioned { version: VERSION }) => {}
         Ok(Versioned { version }) => {
             let why = format!("has version {version}, known is {VERSION}");
-            return fail(OTHER_VERSION, name, &why, Some("it was written by another vplan: join the reports with that one"));
+            return fail(
+                OTHER_VERSION,
+                name,
+                &why,
+                Some("it was written by another vplan: join the reports with that one"),
+            );
         }
         Err(error) => return unreadable(&error),
     }
@@ -122,7 +127,11 @@ pub fn merge(parts: Vec<Part>, require: Require) -> Result<Merged, MergeError> {
         }
         match shards.get(&checked.record.index) {
             Some(other) if other.report != checked.report => {
-                let why = format!("and `{}` are different reports of {}", visible(other.name.as_bytes()), checked.record.shard());
+                let why = format!(
+                    "and `{}` are different reports of {}",
+                    visible(other.name.as_bytes()),
+                    checked.record.shard()
+                );
                 return fail(DUPLICATE, &checked.name, &why, Some("give the one that counts"));
             }
             Some(_) => {}
@@ -153,7 +162,10 @@ fn agree(one: &Checked, other: &Checked) -> Result<(), MergeError> {
     }
     if one.record.count != other.record.count {
         let counts = (one.record.count, other.record.count);
-        return mismatch(format!("`{}` is one of {} shards, `{}` one of {}", names.0, counts.0, names.1, counts.1), Vec::new());
+        return mismatch(
+            format!("`{}` is one of {} shards, `{}` one of {}", names.0, counts.0, names.1, counts.1),
+            Vec::new(),
+        );
     }
     Ok(())
 }
@@ -164,7 +176,12 @@ fn check(part: Part) -> Result<Checked, MergeError> {
     let Part { name, report } = part;
     let tampered = |why: &str| fail(TAMPERED, &name, &format!("was changed after it was written: {why}"), None);
     let Some(record) = report.shard.clone() else {
-        return fail(NO_SHARD, &name, "is the report of a whole run, not of a shard", Some("`vplan run --shard I/N` runs a shard"));
+        return fail(
+            NO_SHARD,
+            &name,
+            "is the report of a whole run, not of a shard",
+            Some("`vplan run --shard I/N` runs a shard"),
+        );
     };
     if record.plan.digest.as_ref() != Some(&digest::digest(&record.plan)) || record.plan_digest != record.plan.digest {
         return tampered("its plan does not have the digest that it says");
@@ -226,8 +243,13 @@ fn join(whole: &Plan, count: u32, shards: BTreeMap<u32, Checked>, missing: &[Sha
     plan.steps = steps(whole, &shards, missing);
     let mut total = Ending::default();
     let mut records: BTreeMap<String, StepRecord> = BTreeMap::new();
-    let mut circumstances =
-        Circumstances { attempt: 1, require, retries: DEFAULT_RETRIES, run_id: "merged".to_owned(), ..Circumstances::default() };
+    let mut circumstances = Circumstances {
+        attempt: 1,
+        require,
+        retries: DEFAULT_RETRIES,
+        run_id: "merged".to_owned(),
+        ..Circumstances::default()
+    };
     let mut rewrites: Vec<Rewrite> = Vec::new();
     let mut summaries: BTreeMap<u32, ShardSummary> = (1..=count).map(|index| (index, unreported(index))).collect();
     let mut feedback = BTreeMap::new();
@@ -304,10 +326,8 @@ fn unreported(index: u32) -> ShardSummary {
 
 /// All steps in plan order: those of the plan that were executed or are missing, and those that recovery put in their place.
 fn steps(whole: &Plan, shards: &BTreeMap<u32, Checked>, missing: &[Shard]) -> Vec<Step> {
-    let executed: BTreeSet<&str> =
-        shards.values().flat_map(|s| &s.executed.steps).map(|s| s.id.as_str()).collect();
-    let awaited: BTreeSet<String> =
-        missing.iter().flat_map(|s| share(whole, *s).plan.steps).map(|s| s.id).collect();
+    let executed: BTreeSet<&str> = shards.values().flat_map(|s| &s.executed.steps).map(|s| s.id.as_str()).collect();
+    let awaited: BTreeSet<String> = missing.iter().flat_map(|s| share(whole, *s).plan.steps).map(|s| s.id).collect();
     let stays = |s: &&Step| executed.contains(s.id.as_str()) || awaited.contains(&s.id);
     let mut steps: Vec<Step> = whole.steps.iter().filter(stays).cloned().collect();
     for shard in shards.values().filter(|s| s.record.executed.is_some()) {

@@ -4,3 +4,4 @@ mod lang;
 mod plan;
 mod recover;
 mod run;
+mod saved;

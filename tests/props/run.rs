@@ -440,7 +440,7 @@ const STATUSES: [Status; 9] = [
     Status::Cached,
 ];
 
-const CAUSES: [Cause; 20] = [
+const CAUSES: [Cause; 21] = [
     Cause::ExitCode,
     Cause::Signal,
     Cause::Assertion,

@@ -1,13 +1,13 @@
 //! `vplan merge`: the reports of all shards of a plan as one verdict (engine.md section 3).
 
 use super::format;
+use crate::base::word::visible;
 use crate::cli::args::{Format, Global, Require as Asked};
 use crate::cli::error::Failure;
 use crate::cli::render;
 use crate::cli::render::style::{Tone, count, duration, paint};
 use crate::cli::saved::account;
 use crate::cli::terminal::Terminal;
-use crate::base::word::visible;
 use crate::effect::files;
 use crate::run::merge::{MergeError, Merged, UNREADABLE, merge, read};
 use crate::run::verdict::{Exit, Require};
@@ -66,7 +66,9 @@ fn load(path: &Path) -> Result<crate::run::merge::Part, Failure> {
     let wrong = |why: String| Failure::new(Exit::Usage.code(), UNREADABLE, format!("`{name}` {why}"));
     let file = if path.is_dir() { path.join("report.json") } else { path.to_owned() };
     let bytes = files::read_plain(&file, MAX_REPORT).map_err(|e| match e.kind() {
-        std::io::ErrorKind::NotFound if path.is_dir() => wrong("holds no report: its run did not come to an end, or it is no run's directory".to_owned()),
+        std::io::ErrorKind::NotFound if path.is_dir() => {
+            wrong("holds no report: its run did not come to an end, or it is no run's directory".to_owned())
+        }
         std::io::ErrorKind::FileTooLarge => wrong("is larger than any report".to_owned()),
         _ => wrong(format!("cannot be read: {e}")),
     })?;
@@ -92,7 +94,11 @@ fn text(merged: &Merged, terminal: &Terminal) -> String {
         }
     }
     if let Some(saved) = report.saved_plan.as_ref().filter(|s| s.as_is || !s.drift.is_empty()) {
-        let how = if saved.as_is { "without a contract".to_owned() } else { format!("with drift in {}", count(saved.drift.len(), "field")) };
+        let how = if saved.as_is {
+            "without a contract".to_owned()
+        } else {
+            format!("with drift in {}", count(saved.drift.len(), "field"))
+        };
         text.push_str(&format!("  {} a saved plan ran {how}\n", paint(color, Tone::Warn, "!")));
     }
     let seen = BTreeMap::new();

@@ -69,7 +69,12 @@ fn output_form(global: &Global, path: &Path) -> Result<Form, Failure> {
         None | Some(Format::Text) => {}
         Some(Format::Json) if form == Form::Json => {}
         Some(Format::Kdl) if form == Form::Kdl => {}
-        Some(_) => return refuse(format!("`--format` says something else than the ending of `{name}`"), "leave out `--format`"),
+        Some(_) => {
+            return refuse(
+                format!("`--format` says something else than the ending of `{name}`"),
+                "leave out `--format`",
+            );
+        }
     }
     match std::path::Path::symlink_metadata(path) {
         Ok(found) if !found.is_file() => refuse(format!("`{name}` is there and no regular file"), "name another one"),
@@ -79,7 +84,11 @@ fn output_form(global: &Global, path: &Path) -> Result<Form, Failure> {
 
 fn write(path: &Path, form: Form, plan: &Plan) -> Result<(), Failure> {
     // A bare name has the empty path above it, where no temporary file can be made.
-    let near = if path.parent().is_some_and(|p| p.as_os_str().is_empty()) { Path::new(".").join(path) } else { path.to_owned() };
+    let near = if path.parent().is_some_and(|p| p.as_os_str().is_empty()) {
+        Path::new(".").join(path)
+    } else {
+        path.to_owned()
+    };
     files::replace(&near, form.write(plan).as_bytes()).map_err(|e| {
         let name = visible(path.as_os_str().as_bytes());
         Failure::usage("vplan::usage::output", format!("`{name}` cannot be written: {e}"))

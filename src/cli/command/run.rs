@@ -48,6 +48,12 @@ pub fn run(global: &Global, args: &Run, terminal: &Terminal) -> Result<u8, Failu
         let message = "standard output holds one JSON document or the events, not both";
         return Err(Failure::usage("vplan::usage::events", message).help("write the events to a file"));
     }
+    // Where a flag of the request stands beside it, clap forgets that it asked for `--plan`.
+    if args.saved.plan.is_none() && (args.saved.allow_drift || args.saved.plan_as_is) {
+        let flag = if args.saved.allow_drift { "--allow-drift" } else { "--plan-as-is" };
+        return Err(Failure::usage("vplan::usage::plan", format!("`{flag}` is about a plan file"))
+            .help("name it with `--plan FILE`"));
+    }
     let (session, whole, saved_plan) = match &args.saved.plan {
         Some(path) => {
             let opened = saved::open(global, args, path, terminal)?;
@@ -158,16 +164,25 @@ fn standing(report: &Report, session: &Session, color: bool) -> String {
     let mut warn = |what: String| text.push_str(&format!("  {} {what}\n", paint(color, Tone::Warn, "!")));
     if let Some(saved) = &report.saved_plan {
         if saved.as_is {
-            warn(format!("the plan ran as it is: no contract in `{}` confirms it", visible(session.site.root.as_os_str().as_bytes())));
+            warn(format!(
+                "the plan ran as it is: no contract in `{}` confirms it",
+                visible(session.site.root.as_os_str().as_bytes())
+            ));
         }
         if !saved.drift.is_empty() {
             let fields = count(saved.drift.len(), "field");
-            warn(format!("the saved plan ran although {fields} would be different now:\n{}", saved::account(&saved.drift).trim_end()));
+            warn(format!(
+                "the saved plan ran although {fields} would be different now:\n{}",
+                saved::account(&saved.drift).trim_end()
+            ));
         }
     }
     if let Some(shard) = &report.shard {
         let others = count(shard.elsewhere.len(), "step");
-        text.push_str(&format!("  {}: {others} of the plan left to other shards; `vplan merge` joins the reports\n", shard.shard()));
+        text.push_str(&format!(
+            "  {}: {others} of the plan left to other shards; `vplan merge` joins the reports\n",
+            shard.shard()
+        ));
     }
     text
 }

@@ -179,9 +179,8 @@ impl<'a> Reader<'a> {
     fn integer<T: TryFrom<i128>>(self) -> Result<T, Fault> {
         const WANTED: &str = "a whole number";
         match self.scalar(WANTED)? {
-            Value::Integer(number) => {
-                T::try_from(*number).map_err(|_| self.fault(format!("the number {number} is too large or too small here")))
-            }
+            Value::Integer(number) => T::try_from(*number)
+                .map_err(|_| self.fault(format!("the number {number} is too large or too small here"))),
             _ => Err(self.fault(format!("{WANTED} is expected here"))),
         }
     }
@@ -198,8 +197,9 @@ impl<'a> Reader<'a> {
         match self.0 {
             Place::Node(node) => match &node.mark {
                 Some(ty) if ty.text == LIST => Ok(true),
-                Some(ty) => Err(Fault::new(format!("`({})` is no mark of a plan", visible(ty.text.as_bytes())))
-                    .at(ty.span)),
+                Some(ty) => {
+                    Err(Fault::new(format!("`({})` is no mark of a plan", visible(ty.text.as_bytes()))).at(ty.span))
+                }
                 None => Ok(false),
             },
             Place::Document(_) | Place::Entry(_) => Ok(false),

@@ -1,3 +1,5 @@
+//! What does our reader take, what does it refuse, and does it say where?
+
 use super::text::{DEEPEST, Value, parse};
 use super::*;
 use crate::arbitrary::run::{plan, step};
@@ -31,7 +33,11 @@ fn texts() {
     let deep = |n: usize| format!("{}{}", "a {\n".repeat(n), "}\n".repeat(n));
     for (text, wrong) in [
         ("a \"b {\" c #\"\"{\"# //\n".replace("\"\"{", "\" {") + "// {\n/* { /* } */ { */ z", ""),
-        ("a b=1 c=\"x\" #true #null -5 +7 1_000 {\n  - 1; - 2\n}\n(list)b \"\\u{41}\\s\\n\" \\ // x\n  c; d".to_owned(), ""),
+        (
+            "a b=1 c=\"x\" #true #null -5 +7 1_000 {\n  - 1; - 2\n}\n(list)b \"\\u{41}\\s\\n\" \\ // x\n  c; d"
+                .to_owned(),
+            "",
+        ),
         ("/- a { b; }\nc /- 1 2 /- x=1 /- { d; }\n".to_owned(), ""),
         ("\"a b\" \"c\"=1 (mark)2 e=(mark)3".to_owned(), ""),
         ("- . -x a.b ->x".to_owned(), "a blank is expected here"),
@@ -93,10 +99,22 @@ fn faults_have_their_place() {
         ("role \"worker\"", "role \"worker\"\nrole \"worker\"", error::DOCUMENT, "`role` is here twice", "role"),
         ("role \"worker\"", "role \"worker\"\nrol 1", error::DOCUMENT, "`rol` has no place here", "rol"),
         ("role \"worker\"", "role (list)\"worker\"", error::DOCUMENT, "a value has no mark in a plan", "list"),
-        ("kind=\"run\"", "kind=\"runn\"", error::DOCUMENT, "`runn` is none of the words that can stand here", "\"runn\""),
+        (
+            "kind=\"run\"",
+            "kind=\"runn\"",
+            error::DOCUMENT,
+            "`runn` is none of the words that can stand here",
+            "kind=\"runn\"",
+        ),
         ("timeoutMs 60000", "timeoutMs 1.5", error::SYNTAX, "numbers are whole, and written in decimal", "1.5"),
         ("timeoutMs 60000", "timeoutMs -1", error::DOCUMENT, "the number -1 is too large or too small here", "-1"),
-        ("timeoutMs 60000", "timeoutMs", error::DOCUMENT, "a whole number is expected here, and nothing else", "timeoutMs"),
+        (
+            "timeoutMs 60000",
+            "timeoutMs",
+            error::DOCUMENT,
+            "a whole number is expected here, and nothing else",
+            "timeoutMs",
+        ),
         ("after \"zero\"", "after { x \"zero\"; }", error::DOCUMENT, "an item of a list begins with `-`", "x"),
         ("after \"zero\"", "after { - \"zero\"; }", "", "", ""),
         ("after \"zero\"", "(list)after \"zero\"", "", "", ""),

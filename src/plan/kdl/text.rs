@@ -76,7 +76,11 @@ pub enum Value {
 pub fn parse(text: &str) -> Result<Vec<Node>, Unreadable> {
     conflicts(text)?;
     if let Some((at, c)) = text.char_indices().find(|(_, c)| !matches!(c, '\n' | '\t') && is_unsafe_to_show(*c)) {
-        let message = format!("the character U+{:04X}, which nobody sees, must be written `\\u{{{:x}}}`", u32::from(c), u32::from(c));
+        let message = format!(
+            "the character U+{:04X}, which nobody sees, must be written `\\u{{{:x}}}`",
+            u32::from(c),
+            u32::from(c)
+        );
         return Err(Unreadable { conflict: false, message, span: Span::new(at, at + c.len_utf8()) });
     }
     let mut reader = Reader { text, at: 0, depth: 0 };
@@ -94,7 +98,8 @@ pub fn parse(text: &str) -> Result<Vec<Node>, Unreadable> {
 pub fn conflicts(text: &str) -> Result<(), Unreadable> {
     let mut start = 0;
     for line in text.split('\n') {
-        let marker = |m: &str| line.strip_prefix(m).is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\r']));
+        let marker =
+            |m: &str| line.strip_prefix(m).is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\r']));
         if ["<<<<<<<", ">>>>>>>", "=======", "|||||||"].into_iter().any(marker) {
             let message = "a merge left a conflict here".to_owned();
             return Err(Unreadable { conflict: true, message, span: Span::new(start, start + 7) });
@@ -344,7 +349,9 @@ impl<'a> Reader<'a> {
             "#true" => Ok(Token::Other(Value::Bool(true))),
             "#false" => Ok(Token::Other(Value::Bool(false))),
             "#null" => Ok(Token::Other(Value::Null)),
-            "true" | "false" | "null" | "inf" | "-inf" | "nan" => self.fail_at(start, format!("it is written `#{word}`, or in quotes")),
+            "true" | "false" | "null" | "inf" | "-inf" | "nan" => {
+                self.fail_at(start, format!("it is written `#{word}`, or in quotes"))
+            }
             _ if word.contains('#') => self.fail_at(start, "nothing is written with this `#`"),
             // `.5` and `-.5` are no names.
             _ if word.get(sign..).is_some_and(|w| w.starts_with('.')) && begins(sign + 1) => {

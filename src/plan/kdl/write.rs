@@ -14,11 +14,34 @@ const HEAD: &str = "// A plan of vplan: what is verified for one change, in whic
 const COLUMNS: usize = 120;
 /// Fields that come first, in this order; all others follow in the order of their names.
 const FIRST: &[&str] = &[
-    "version", "digest", "contract", "request", "policy", "tiers", "steps", "omitted", "id", "kind", "condition", "path",
-    "status", "question", "name", "recoveryRule", "tier", "command", "argv", "env", "dir", "after", "needs", "timeoutMs",
+    "version",
+    "digest",
+    "contract",
+    "request",
+    "policy",
+    "tiers",
+    "steps",
+    "omitted",
+    "id",
+    "kind",
+    "condition",
+    "path",
+    "status",
+    "question",
+    "name",
+    "recoveryRule",
+    "tier",
+    "command",
+    "argv",
+    "env",
+    "dir",
+    "after",
+    "needs",
+    "timeoutMs",
 ];
 /// Fields that stand behind the `-` of an item even when others stand below.
-const TITLES: &[&str] = &["id", "kind", "condition", "path", "status", "question", "name", "recoveryRule", "glob", "tier"];
+const TITLES: &[&str] =
+    &["id", "kind", "condition", "path", "status", "question", "name", "recoveryRule", "glob", "tier"];
 /// Fields whose type depends on what is written: a list of one word or none is marked in them, and below them.
 pub(super) const UNTYPED: &[&str] = &["answer", "chain", "items"];
 /// The mark.
