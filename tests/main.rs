@@ -12,6 +12,7 @@ mod faults;
 mod golden;
 mod lock;
 mod modes;
+mod plan_files;
 mod props;
 mod readme;
 mod runner;

@@ -33,7 +33,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("jsonc_parser", &["front/"]),
     ("saphyr_parser", &["front/"]),
     ("toml", &["front/"]),
-    ("kdl", &["plan/kdl.rs"]),
+    ("kdl", &["plan/kdl", "lock/"]),
     ("proptest", &["arbitrary"]),
 ];
 

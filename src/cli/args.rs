@@ -1,5 +1,8 @@
 //! Which words does the command line understand?
 
+use super::command::merge::Merge;
+use crate::base::canon::Digest;
+use crate::plan::shard::Shard;
 use clap::{Args, CommandFactory, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -143,6 +146,8 @@ pub enum Command {
     Plan(PlanArgs),
     /// Verify this change: plan, execute, repair the plan where the plan was wrong, report.
     Run(Box<Run>),
+    /// Join the reports of all shards of a plan into one verdict.
+    Merge(Merge),
     /// Repair a list of commands, or a plan, of which one failed because the plan was wrong.
     Recover(Recover),
     /// Say why a command failed.
@@ -346,6 +351,9 @@ pub struct PlanArgs {
     /// The request.
     #[command(flatten)]
     pub request: Request,
+    /// Write the plan to this file, as its ending says: `.kdl` for people, `.json` for pipelines.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
 }
 
 /// `vplan run`
@@ -354,6 +362,9 @@ pub struct Run {
     /// The request.
     #[command(flatten)]
     pub request: Request,
+    /// Which plan.
+    #[command(flatten)]
+    pub saved: Saved,
     /// What a pass must have verified: `some` check at all, or with `full` coverage.
     #[arg(long, value_name = "COVERAGE")]
     pub require: Option<Require>,
@@ -381,6 +392,31 @@ pub struct Run {
     /// Which attempt at the same work this is.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub attempt: u32,
+}
+
+/// Which plan is run: the one that the request gives, or one from a file.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Plan")]
+pub struct Saved {
+    /// Run this plan file, if its request still gives the same plan here. Its digest says which plan it is, not that it may
+    /// do what the contract does not allow.
+    #[arg(long, value_name = "FILE", conflicts_with_all = [
+        "role", "risk", "milestone_end", "run_end", "last", "min_tier", "command", "commands_from", "mode", "only", "skip",
+        "reason", "jobs", "budget", "keep_going", "no_recover", "no_preflight", "source",
+    ])]
+    pub plan: Option<PathBuf>,
+    /// Run the saved plan although it would be another one today; the report says in what.
+    #[arg(long, requires = "plan")]
+    pub allow_drift: bool,
+    /// Run the saved plan where there is no contract that could confirm it; the report says so.
+    #[arg(long, requires = "plan")]
+    pub plan_as_is: bool,
+    /// Refuse every plan but the one with this digest.
+    #[arg(long, value_name = "sha256:…", value_parser = digest)]
+    pub expect_digest: Option<Digest>,
+    /// Run a share of the plan's steps, with all that they need: the I-th of N. `vplan merge` joins the reports.
+    #[arg(long, value_name = "I/N", value_parser = shard)]
+    pub shard: Option<Shard>,
 }
 
 /// What a pass must have verified.
@@ -453,7 +489,7 @@ pub struct Recover {
     /// What was seen of it.
     #[command(flatten)]
     pub evidence: Evidence,
-    /// A plan as `vplan plan --format json` prints it.
+    /// A plan file, `.kdl` or as `vplan plan --format json` prints it.
     #[arg(long, value_name = "FILE", requires = "failure")]
     pub plan: Option<PathBuf>,
     /// A failure in JSON, `{"step":"NAME","code":"…"}`, or a list of them.
@@ -506,6 +542,14 @@ pub struct Help {
 
 fn size(text: &str) -> Result<u64, String> {
     crate::base::unit::parse_size(text).map_err(|_| "expected a size such as `64MiB`".to_owned())
+}
+
+fn digest(text: &str) -> Result<Digest, String> {
+    Digest::try_from(text.to_owned()).map_err(|_| "expected `sha256:` and 64 hexadecimal digits".to_owned())
+}
+
+fn shard(text: &str) -> Result<Shard, String> {
+    text.parse()
 }
 
 pub(super) fn duration(text: &str) -> Result<u64, String> {

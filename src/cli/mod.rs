@@ -7,6 +7,7 @@ pub mod pinning;
 pub mod progress;
 pub mod propose;
 pub mod render;
+pub mod saved;
 pub mod session;
 pub mod terminal;
 
@@ -39,6 +40,7 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Command::Explain(args) => command::explain::run(&line.global, &args, &terminal),
         Command::Plan(args) => command::plan::run(&line.global, &args, &terminal),
         Command::Run(args) => command::run::run(&line.global, &args, &terminal),
+        Command::Merge(args) => command::merge::run(&line.global, &args, &terminal),
         Command::Recover(args) => command::recover::run(&line.global, &args, &terminal),
         Command::Classify(args) => command::classify::run(&line.global, &args, &terminal),
         Command::Argv(args) => command::argv::run(&line.global, &args, &terminal),

@@ -287,7 +287,7 @@ fn groups(builder: &mut Builder<'_>, node: &Node, verifier: &Verifier) {
 fn sequence(names: &[(String, Place)], place: Place, rest: bool) -> Sequence {
     let group = |(name, place): &(String, Place)| At::new(Group::Names(vec![At::new(name.clone(), *place)]), *place);
     let rest = rest.then(|| At::new(Group::Rest, place));
-    Sequence { groups: names.iter().map(group).chain(rest).collect(), place }
+    Sequence { groups: names.iter().map(group).chain(rest).collect(), place, inclusion: 0 }
 }
 
 /// A string, or a mapping with `run`.
@@ -613,6 +613,7 @@ fn make(builder: &mut Builder<'_>, step: &Step<'_>) -> Vec<String> {
     };
     let name = builder.name(&step.name.value);
     builder.draft.entries.push(Entry::Check(Box::new(Check {
+        inclusion: 0,
         name: Some(At::new(name.clone(), place)),
         verbs: vec![At::new(verb, node.place)],
         settings: settings.into_iter().map(|s| At::new(s, place)).collect(),

@@ -296,8 +296,12 @@ fn essence(contract: &Contract) -> Contract {
             let first = plain.conditions.len();
             let tests = placement.conditions.iter().filter_map(|c| contract.conditions.get(*c)).cloned();
             plain.conditions.extend(tests.map(|c| crate::contract::Condition { line: 0, ..c }));
-            *placement =
-                Placement { conditions: (first..plain.conditions.len()).collect(), line: 0, is_use: placement.is_use };
+            *placement = Placement {
+                conditions: (first..plain.conditions.len()).collect(),
+                line: 0,
+                source: placement.source,
+                is_use: placement.is_use,
+            };
         }
     }
     plain.risks.iter_mut().for_each(|r| r.line = 0);
@@ -534,6 +538,7 @@ impl<'s> Builder<'s> {
 
     fn push_check(&mut self, name: &str, verb: Verb, settings: Vec<At<Setting>>, spec: &Spec<'_>) {
         self.draft.entries.push(Entry::Check(Box::new(Check {
+            inclusion: 0,
             name: Some(At::new(name.to_owned(), spec.place)),
             verbs: vec![At::new(verb, spec.place)],
             settings,

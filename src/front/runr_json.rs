@@ -174,7 +174,7 @@ fn risk(builder: &mut Builder<'_>, node: &Node, names: &mut BTreeSet<String>) {
         }
         return;
     }
-    builder.draft.risks.push(Risk { name: At::new(wanted, name.place), tier, items });
+    builder.draft.risks.push(Risk { name: At::new(wanted, name.place), tier, items, inclusion: 0 });
 }
 
 /// Globs that select at least what the patterns match.
@@ -211,7 +211,7 @@ fn at_least(builder: &mut Builder<'_>, name: &str, patterns: &[(&str, Place)]) -
         let name = format!("{name}-not-{}", index + 1);
         let excluded = Sel { not: true, ..glob(read.glob, *place) };
         let all = vec![glob("**".to_owned(), *place), excluded];
-        builder.draft.paths.push(Paths { name: At::new(name.clone(), *place), items: all });
+        builder.draft.paths.push(Paths { name: At::new(name.clone(), *place), items: all, inclusion: 0 });
         items.push(Sel { not: false, what: At::new(SelKind::Name(name), *place), inner: None });
         if read.wild {
             items.push(glob("**/.*/**".to_owned(), *place));
@@ -299,7 +299,7 @@ fn at_most(builder: &mut Builder<'_>, patterns: &[(&str, Place)]) -> Vec<Sel> {
             Ok(Translated { not: true, glob: text, .. }) => {
                 let name = format!("scope-allowlist-not-{}", index + 1);
                 let all = vec![glob("**".to_owned(), *place), Sel { not: true, ..glob(text, *place) }];
-                builder.draft.paths.push(Paths { name: At::new(name.clone(), *place), items: all });
+                builder.draft.paths.push(Paths { name: At::new(name.clone(), *place), items: all, inclusion: 0 });
                 items.push(Sel { not: false, what: At::new(SelKind::Name(name), *place), inner: None });
                 let why = "there it allows every file but those it names";
                 builder.lose(Weight::Changed, &what, *place, why, Some("exclude with `\"!…\"` in the list"));
@@ -319,7 +319,7 @@ fn at_most(builder: &mut Builder<'_>, patterns: &[(&str, Place)]) -> Vec<Sel> {
         // There wildcards do not match names that begin with a dot; to allow them would be to allow more.
         plain.push(Sel { not: true, ..glob("**/.*/**".to_owned(), place) });
         let name = "scope-allowlist".to_owned();
-        builder.draft.paths.push(Paths { name: At::new(name.clone(), place), items: plain });
+        builder.draft.paths.push(Paths { name: At::new(name.clone(), place), items: plain, inclusion: 0 });
         items.insert(0, Sel { not: false, what: At::new(SelKind::Name(name), place), inner: None });
     }
     items

@@ -121,6 +121,7 @@ impl<'a> Input<'a> {
             request: RequestRecord {
                 boundaries,
                 changed: request.changed.clone(),
+                changed_from: request.changed_from.clone(),
                 explicit: request.explicit.iter().map(Command::to_text).collect(),
                 min_tier: request.min_tier,
                 mode: request.mode,

@@ -6,6 +6,7 @@ pub mod compile;
 pub mod definition;
 pub mod digest;
 pub mod document;
+pub mod drift;
 pub mod error;
 pub mod explain;
 pub mod facts;
@@ -18,6 +19,8 @@ pub mod proposal;
 pub mod request;
 pub mod scope;
 pub mod select;
+pub mod shard;
+pub mod sound;
 pub mod step;
 pub mod tier;
 

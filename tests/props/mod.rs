@@ -6,3 +6,4 @@ mod lock;
 mod plan;
 mod recover;
 mod run;
+mod saved;

@@ -1,13 +1,16 @@
 //! `vplan lock`: which bytes do the contract's git imports have? Fetches them, pins them, takes out what is not needed any more.
 
 use super::format;
+use crate::base::canon::Digest;
 use crate::base::origin::GitOrigin;
 use crate::base::path::RepoPath;
-use crate::cli::args::{Format, Global, duration};
+use crate::base::word::visible;
+use crate::cli::args::{Format, Global, Request, duration};
 use crate::cli::error::Failure;
 use crate::cli::pinning::{invalid as lock_invalid, no_cache, store};
+use crate::cli::propose::Asking;
 use crate::cli::render::{diagnostic, style::count};
-use crate::cli::session::{invalid, load_failed, locate};
+use crate::cli::session::{Session, invalid, load_failed, locate};
 use crate::cli::terminal::Terminal;
 use crate::effect::git::environment;
 use crate::effect::git::fetch::Fetcher;
@@ -15,7 +18,7 @@ use crate::effect::load::{self, LoadError, Loaded, Site, Wanted};
 use crate::effect::lockfile::{self, LockFile};
 use crate::effect::pinned::{CHANGED, Fetching, Held, NOT_PINNED};
 use crate::effect::pins::Pins;
-use crate::lock;
+use crate::lock::{self, RecordedAnswer};
 use crate::run::verdict::Exit;
 use clap::Args;
 use serde::Serialize;
@@ -28,9 +31,15 @@ pub struct Lock {
     /// Fetch and write nothing; exit 4 unless the lock pins exactly what is imported.
     #[arg(long)]
     pub check: bool,
+    /// Ask the proposer what this request (below) makes it say, and record the answer.
+    #[arg(long, conflicts_with = "check")]
+    pub record: bool,
     /// How long an import may take to be fetched.
     #[arg(long, value_name = "DURATION", default_value = "2m", value_parser = duration)]
     pub timeout: u64,
+    /// The request whose proposal is recorded.
+    #[command(flatten)]
+    pub request: Request,
 }
 
 /// What was done, or found.
@@ -39,6 +48,9 @@ struct Account {
     entries: Vec<Line>,
     lock: RepoPath,
     proposals: usize,
+    /// The digest of the question whose answer was recorded just now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    recorded: Option<Digest>,
     version: u32,
     written: bool,
 }
@@ -74,6 +86,10 @@ pub fn run(global: &Global, args: &Lock, terminal: &Terminal) -> Result<u8, Fail
     let site = locate(global)?;
     let contract = load::contract_path(&site, global.contract.as_deref()).map_err(load_failed)?;
     let path = lockfile::beside(&contract);
+    if !args.record && args.request.proposer.is_some() {
+        let message = "`--proposer` is asked only with `--record`";
+        return Err(Failure::usage("vplan::usage::record", message));
+    }
     let task = Task { global, args, terminal, format, site, path };
     if args.check { task.check() } else { task.write() }
 }
@@ -166,9 +182,34 @@ impl Task<'_> {
         }
         let removed = before.imports.iter().filter(|i| pinned.import(&i.origin).is_none());
         entries.extend(removed.map(|i| line(&i.origin, Some(i), State::Removed)));
-        let proposals = pinned.proposals.len();
-        self.account(&Account { entries, lock: self.path.clone(), proposals, version: 1, written });
+        let recorded = if self.args.record { Some(self.record(limit)?) } else { None };
+        let lock = lockfile::read(&self.site, &self.path, None)?.lock;
+        let written = written || recorded.is_some();
+        let proposals = lock.proposals.len();
+        self.account(&Account { entries, lock: self.path.clone(), proposals, recorded, version: 1, written });
         Ok(Exit::Success.code())
+    }
+
+    /// Asks the proposer, and records what it says. Gives the question's digest.
+    fn record(&self, limit: Duration) -> Result<Digest, Failure> {
+        let asked = &self.args.request;
+        let mut session = Session::open(self.global, asked, self.terminal)?;
+        session.make(asked, Asking::Anew, false)?;
+        let Some(proposal) = session.request.proposal else {
+            let message = "this request asks no proposer, so there is nothing to record";
+            return Err(Failure::usage("vplan::usage::record", message).help(
+                "`--mode llm` asks always, `--mode hybrid` where the contract asks for nothing; `--proposer` names it",
+            ));
+        };
+        let question = proposal.reference().question;
+        let proposer = asked.proposer.as_deref().map(|p| visible(p.as_encoded_bytes())).unwrap_or_default();
+        let answer = RecordedAnswer { question: question.clone(), proposer, answer: proposal.answer };
+        lockfile::replace(&self.site, &self.path, limit, |now| {
+            let mut lock = now.lock.clone();
+            lock.record(answer);
+            Ok::<_, Failure>(lock)
+        })?;
+        Ok(question)
     }
 
     fn check(&self) -> Result<u8, Failure> {
@@ -194,7 +235,14 @@ impl Task<'_> {
         entries.extend(surplus.map(|i| line(&i.origin, Some(i), State::Surplus)));
         let stale = entries.iter().filter(|e| e.state != State::Kept).count();
         let proposals = found.lock.proposals.len();
-        self.account(&Account { entries, lock: self.path.clone(), proposals, version: 1, written: false });
+        self.account(&Account {
+            entries,
+            lock: self.path.clone(),
+            proposals,
+            recorded: None,
+            version: 1,
+            written: false,
+        });
         if !whole {
             let only_missing = loaded.diagnostics.iter().all(|d| d.code == NOT_PINNED);
             let what = if only_missing { "lacks" } else { "does not give" };

@@ -10,6 +10,7 @@ pub mod import;
 pub mod init;
 pub mod lock;
 pub mod man;
+pub mod merge;
 pub mod plan;
 pub mod recover;
 pub mod run;
