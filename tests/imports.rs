@@ -186,8 +186,11 @@ fn bad_imports() {
     assert!(BAD.len() >= 30);
 }
 
-/// Files that are too much in one respect.
-fn too_much() -> Vec<(Vec<(String, String)>, &'static str, String)> {
+/// Paths and texts.
+type Files = Vec<(String, String)>;
+
+/// Files that are too much in one respect, with the code and what is underlined.
+fn too_much() -> Vec<(Files, &'static str, String)> {
     let file = |n: usize, text: String| (format!("contracts/f{n}.vplan"), text);
     let main = |text: String| (MAIN.to_owned(), text);
     let import = |n: usize| format!("import \"f{n}.vplan\"\n");
@@ -313,7 +316,7 @@ fn files_of_another_repository() {
     let loaded = load_with(&project, &mut NothingPinned);
     assert!(loaded.drift, "nothing is wrong but the pin");
     assert_eq!(found(&loaded), [(NOT_PINNED.0.trim_start_matches("vplan::").to_owned(), format!("\"{url}\""))]);
-    assert_eq!(loaded.origins.iter().map(ToString::to_string).collect::<Vec<_>>(), [url.clone()]);
+    assert_eq!(loaded.origins.iter().map(ToString::to_string).collect::<Vec<_>>(), std::slice::from_ref(&url));
     project.run(&["check"]).exits(4).warns("run `vplan lock`");
     project.run(&["explain", "--changed-none"]).exits(4).warns("vplan::contract::drift");
 

@@ -79,7 +79,7 @@ pub fn validate_within(draft: &Draft, sources: &Sources, caps: &Caps, sink: &mut
     };
     let contract = checker.contract();
     if !draft.inclusions.is_empty() {
-        own = import::each_once(own, draft);
+        import::each_once(&mut own, draft);
     }
     sink.append(own);
     if sink.has_errors() { None } else { contract }
