@@ -9,6 +9,7 @@ mod examples;
 mod execution;
 mod faults;
 mod imports;
+mod modes;
 mod props;
 mod readme;
 mod runner;
