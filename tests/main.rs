@@ -11,6 +11,7 @@ mod execution;
 mod faults;
 mod golden;
 mod lock;
+mod imports;
 mod modes;
 mod plan_files;
 mod props;

@@ -116,9 +116,9 @@ impl Diagnostics {
         self.0
     }
 
-    /// All of them, given away.
-    pub fn into_iter(self) -> impl Iterator<Item = Diagnostic> {
-        self.0.into_iter()
+    /// Keeps those of which this is true.
+    pub fn retain(&mut self, keep: impl FnMut(&Diagnostic) -> bool) {
+        self.0.retain(keep);
     }
 
     /// All of them, in the order in which they were found.

@@ -159,6 +159,14 @@ impl Checker<'_> {
         None
     }
 
+    /// Warns of a path that looks like a glob. What `at` put in front of it was examined there.
+    pub(super) fn warn_of_path(&mut self, what: &str, text: &str, place: Place) {
+        let written = self.sources.get(place.source).map(|s| s.slice(place.span));
+        if self.draft.inclusions.is_empty() || written.is_none_or(|w| w.contains(['*', '?'])) {
+            warn_of_glob(what, text, place, self.sink);
+        }
+    }
+
     fn what(&mut self, item: &Sel) -> Option<What> {
         match &item.what.value {
             SelKind::Glob(text) => self.glob(text, item).map(What::Glob),

@@ -5,7 +5,6 @@ use super::error::{
     DEFAULTS_SETTING, DUPLICATE_SETTING, ENV_NAME, EXIT_OVERLAP, FOREIGN_SETTING, NUMBER, REPORT_FORMAT, TIER_TWICE,
     UNKNOWN_WORD,
 };
-use super::selection::warn_of_glob;
 use super::validate::{Checker, Reference};
 use super::{Body, Check};
 use crate::base::command::{Env, is_env_name};
@@ -279,7 +278,7 @@ impl Checker<'_> {
         match &setting.value {
             Setting::Describe(text) => into.describe = Some(text.clone()),
             Setting::Dir(text) => {
-                warn_of_glob("`dir`", text, place, self.sink);
+                self.warn_of_path("`dir`", text, place);
                 into.dir = self.path("the directory", text, place);
             }
             Setting::Env(name, value) => {
@@ -294,7 +293,7 @@ impl Checker<'_> {
             }
             Setting::ToolPath(folders) => {
                 for folder in folders {
-                    warn_of_glob("`tool-path`", &folder.value, folder.place, self.sink);
+                    self.warn_of_path("`tool-path`", &folder.value, folder.place);
                     into.tool_path.extend(self.path("the folder", &folder.value, folder.place));
                 }
             }

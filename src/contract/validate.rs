@@ -8,7 +8,7 @@ use super::error::{CHANGED_IN_NONE, IMPORT, NO_CHECKS, TIER_AROUND_USE, TOO_MANY
 use super::import;
 use super::order::Edges;
 use super::resolve::{Names, derive_ids, line};
-use super::selection::{Resolved, warn_of_glob};
+use super::selection::Resolved;
 use super::settings::Values;
 use super::{Check, CheckIndex, Condition, Contract, Placement, Test};
 use crate::base::canon::Digest;
@@ -79,7 +79,7 @@ pub fn validate_within(draft: &Draft, sources: &Sources, caps: &Caps, sink: &mut
     };
     let contract = checker.contract();
     if !draft.inclusions.is_empty() {
-        own = import::each_once(own, draft);
+        import::each_once(&mut own, draft);
     }
     sink.append(own);
     if sink.has_errors() { None } else { contract }
@@ -199,7 +199,7 @@ impl<'d> Checker<'d> {
             draft::Condition::Exists(paths) => {
                 let mut known = Vec::with_capacity(paths.len());
                 for path in paths {
-                    warn_of_glob("what `whenExists` asks for", &path.value, path.place, self.sink);
+                    self.warn_of_path("what `whenExists` asks for", &path.value, path.place);
                     known.push(self.path("the path", &path.value, path.place));
                 }
                 Test::Exists(known.into_iter().collect::<Option<_>>()?)

@@ -1,6 +1,7 @@
 //! Laws, tested on generated values; at least 256 cases each.
 pub mod convert;
 mod glob;
+mod imports;
 mod lang;
 mod lock;
 mod plan;

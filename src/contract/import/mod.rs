@@ -352,15 +352,11 @@ fn circle(files: &[File], chain: &[(usize, usize)], sources: &Sources) -> Diagno
 }
 
 /// Messages about a file that is used several times, each once: places in it come by at each use.
-pub(super) fn each_once(all: Diagnostics, draft: &Draft) -> Diagnostics {
+pub(super) fn each_once(all: &mut Diagnostics, draft: &Draft) {
     let imported: BTreeSet<SourceId> = draft.inclusions.iter().map(|i| i.source).collect();
     let mut told = BTreeSet::new();
-    let mut kept = Diagnostics::default();
-    for diagnostic in all.into_iter() {
+    all.retain(|diagnostic| {
         let place = diagnostic.labels.first().map(|l| l.place).filter(|p| imported.contains(&p.source));
-        if place.is_none_or(|place| told.insert((diagnostic.code, place))) {
-            kept.push(diagnostic);
-        }
-    }
-    kept
+        place.is_none_or(|place| told.insert((diagnostic.code, place)))
+    });
 }

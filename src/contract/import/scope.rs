@@ -42,9 +42,9 @@ impl Scope {
     pub(super) fn inclusion(&self, file: &File, chain: Vec<Place>) -> Inclusion {
         let draft = &file.draft;
         let mut defaults: Vec<At<Setting>> = draft.defaults.iter().map(|s| self.setting(s)).collect();
-        let place = chain.last().copied().unwrap_or_default();
         if !self.dir.is_root() && !defaults.iter().any(|s| matches!(s.value, Setting::Dir(_))) {
-            defaults.push(At::new(Setting::Dir(self.path(".")), place));
+            // It stands nowhere, and nothing can be wrong with it: `at` was examined.
+            defaults.push(At::new(Setting::Dir(self.path(".")), Place::default()));
         }
         Inclusion {
             source: file.source,
