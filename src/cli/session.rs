@@ -316,7 +316,9 @@ pub fn invalid(loaded: Loaded) -> Failure {
     }
 }
 
-fn load_failed(error: LoadError) -> Failure {
+/// The failure of a contract that is not there or cannot be read.
+#[must_use]
+pub fn load_failed(error: LoadError) -> Failure {
     let exit = match &error {
         LoadError::Missing(_)
         | LoadError::Deleted { .. }

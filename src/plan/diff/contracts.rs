@@ -35,6 +35,7 @@ pub fn compare(old: &Side<'_>, new: &Side<'_>, tracked: &[RepoPath]) -> Contract
         tracked,
         found: Vec::new(),
         answers: BTreeMap::new(),
+        looked: 0,
         conditions: BTreeMap::new(),
         restricted: [old, new].iter().any(|s| s.contract.roles.values().any(|r| !r.only.is_empty())),
     };
@@ -45,6 +46,9 @@ pub fn compare(old: &Side<'_>, new: &Side<'_>, tracked: &[RepoPath]) -> Contract
     differences.sort_by_key(|d| d.class);
     ContractDiff { differences, kind: "contracts", requests, version: VERSION }
 }
+
+/// Requests that are looked for among the tracked files.
+const MOST_LOOKED: usize = 24;
 
 /// One piece of work of a contract: a check, or all anonymous checks that are the same work.
 #[derive(Clone, Debug)]
@@ -122,9 +126,10 @@ impl<'a> Pairs<'a> {
     /// Whether a unit of the older contract hands changed files to the same command in both.
     pub fn hands_over(&self, unit: usize) -> bool {
         let partner = self.to_new.get(&unit).and_then(|p| self.new.get(*p));
-        self.old.get(unit).zip(partner).is_some_and(|(a, b)| {
-            a.changed().is_some() && a.check.body == b.check.body && a.check.dir == b.check.dir
-        })
+        self.old
+            .get(unit)
+            .zip(partner)
+            .is_some_and(|(a, b)| a.changed().is_some() && a.check.body == b.check.body && a.check.dir == b.check.dir)
     }
 }
 
@@ -177,6 +182,8 @@ pub(super) struct Comparison<'a> {
     tracked: &'a [RepoPath],
     pub found: Vec<Difference>,
     answers: BTreeMap<Key, Answer>,
+    /// How many requests were looked for among the tracked files.
+    looked: usize,
     /// Whether two conditions ask the same.
     conditions: BTreeMap<(usize, usize), bool>,
     /// Whether tags decide anything.
@@ -221,7 +228,9 @@ impl<'a> Comparison<'a> {
             Less::No => (Class::Cosmetic, None, "no request was ever asked for it".to_owned()),
             Less::Yes(request) if counts => (Class::Weakens, request, String::new()),
             Less::Yes(request) => (Class::Changes, request, no_count(unit.check).to_owned()),
-            Less::Undecided(why) if counts => (Class::Weakens, None, format!("for which requests cannot be told: {why}")),
+            Less::Undecided(why) if counts => {
+                (Class::Weakens, None, format!("for which requests cannot be told: {why}"))
+            }
             Less::Undecided(_) => (Class::Changes, None, no_count(unit.check).to_owned()),
         };
         self.push(Difference { request, ..difference(finding(class, "removed", why), subject, Some(at), None) });
@@ -360,7 +369,9 @@ impl<'a> Comparison<'a> {
         let test = |side: &Side<'a>, i: usize| side.contract.conditions.get(i).map(|c| &c.test);
         let (a, b) = (test(&self.old, old), test(&self.new, new));
         *self.conditions.entry((old, new)).or_insert_with(|| match (a, b) {
-            (Some(Test::Role(a)), Some(Test::Role(b))) => a.iter().all(|r| b.contains(r)) && b.iter().all(|r| a.contains(r)),
+            (Some(Test::Role(a)), Some(Test::Role(b))) => {
+                a.iter().all(|r| b.contains(r)) && b.iter().all(|r| a.contains(r))
+            }
             (a, b) => a == b,
         })
     }
@@ -369,11 +380,8 @@ impl<'a> Comparison<'a> {
     pub fn less(&mut self, index: usize, reverse: bool, roles: Option<&[String]>) -> Less {
         let pairs = self.pairs;
         let (mine, theirs) = if reverse { (self.new, self.old) } else { (self.old, self.new) };
-        let (units, partners, others) = if reverse {
-            (&pairs.new, &pairs.to_old, &pairs.old)
-        } else {
-            (&pairs.old, &pairs.to_new, &pairs.new)
-        };
+        let (units, partners, others) =
+            if reverse { (&pairs.new, &pairs.to_old, &pairs.old) } else { (&pairs.old, &pairs.to_new, &pairs.new) };
         let Some(unit) = units.get(index) else { return Less::No };
         let partner = partners.get(&index).and_then(|p| others.get(*p));
         let old_index = if reverse { pairs.to_old.get(&index).copied() } else { Some(index) };
@@ -395,8 +403,10 @@ impl<'a> Comparison<'a> {
         // The commonest role first.
         known.sort_by_key(|r| *r != "worker");
         let places = |d: &Duty| (d.places.iter().map(|(t, c)| (*t, c.to_vec())).collect(), d.tags.to_vec());
+        // The first requests are shown; to find real paths for more of them would only take time.
+        let tracked = if self.looked < MOST_LOOKED { self.tracked } else { &[] };
         let question =
-            Question { old: unit.duty(mine.contract), new: against, roles: known, other: theirs.contract, tracked: self.tracked };
+            Question { old: unit.duty(mine.contract), new: against, roles: known, other: theirs.contract, tracked };
         let key = Key {
             reverse,
             old: places(&question.old),
@@ -405,6 +415,7 @@ impl<'a> Comparison<'a> {
             roles: roles.map(<[String]>::to_vec),
         };
         let answer = self.answers.entry(key).or_insert_with(|| question.answer()).clone();
+        self.looked += usize::from(matches!(answer, Answer::Request(_)));
         match answer {
             Answer::Never => Less::No,
             Answer::Undecided(why) => Less::Undecided(why),
@@ -422,7 +433,8 @@ impl<'a> Comparison<'a> {
         let stay = super::plans::longest_ascending(&order).len();
         if stay < order.len() {
             let count = order.len() - stay;
-            let what = format!("{count} {} elsewhere in the file", if count == 1 { "check stands" } else { "checks stand" });
+            let what =
+                format!("{count} {} elsewhere in the file", if count == 1 { "check stands" } else { "checks stand" });
             self.push(difference(
                 finding(Class::Cosmetic, what, "steps that nothing orders run in the order of the file"),
                 "order".to_owned(),
@@ -460,7 +472,11 @@ fn needers<'a>(contract: &'a Contract, members: &[usize]) -> Vec<Unit<'a>> {
     let mut wanted: BTreeSet<usize> = members.iter().copied().collect();
     let mut found: Vec<Unit> = Vec::new();
     loop {
-        let more = contract.checks.iter().enumerate().filter(|(i, c)| !wanted.contains(i) && c.needs.iter().any(|n| wanted.contains(n)));
+        let more = contract
+            .checks
+            .iter()
+            .enumerate()
+            .filter(|(i, c)| !wanted.contains(i) && c.needs.iter().any(|n| wanted.contains(n)));
         let more: Vec<Unit> = more.map(|(index, check)| Unit { check, members: vec![index] }).collect();
         if more.is_empty() {
             return found;

@@ -35,8 +35,7 @@ pub enum Class {
 
 impl Class {
     /// All classes, the gravest first.
-    pub const ALL: [Class; 5] =
-        [Class::Weakens, Class::Undecided, Class::Strengthens, Class::Changes, Class::Cosmetic];
+    pub const ALL: [Class; 5] = [Class::Weakens, Class::Undecided, Class::Strengthens, Class::Changes, Class::Cosmetic];
 
     /// Its word.
     #[must_use]

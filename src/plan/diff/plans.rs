@@ -245,7 +245,10 @@ mod tests {
         new.request.role = "tester".to_owned();
         let diff = compare(&old, &new);
         let field = &diff.steps.changed[0].fields[0];
-        assert_eq!((field.field.as_str(), &field.old, &field.new), ("timeoutMs", &Some(60_000.into()), &Some(120_000.into())));
+        assert_eq!(
+            (field.field.as_str(), &field.old, &field.new),
+            ("timeoutMs", &Some(60_000.into()), &Some(120_000.into()))
+        );
         assert_eq!(diff.steps.changed.len(), 1);
         assert_eq!(diff.reasons.iter().map(|c| c.name.as_str()).collect::<Vec<_>>(), ["b"]);
         let other: Vec<&str> = diff.other.iter().map(|f| f.field.as_str()).collect();

@@ -5,8 +5,8 @@
 //! atoms", "no file lies in one of these", "this path exists", "this tier is reached". A request is found by choosing, for each
 //! clause, one statement that makes it true, until nothing is left to choose or nothing fits.
 
-use crate::base::glob::automaton::{Atom, Limits, Region, atoms};
 use crate::base::glob::Selection;
+use crate::base::glob::automaton::{Atom, Limits, Region, atoms};
 use crate::base::path::RepoPath;
 use crate::contract::{Contract, Risk, Test};
 use std::collections::{BTreeMap, BTreeSet};
@@ -296,9 +296,7 @@ impl<'a> Space<'a> {
 
     fn hands_over(&self, contract: &Contract, conditions: &[usize], atom: usize) -> bool {
         tests(contract, conditions).all(|test| match test {
-            Test::ChangedAny(s) | Test::ChangedAll(s) | Test::ChangedOnly(s) => {
-                self.of(&Region::Selected(s)).has(atom)
-            }
+            Test::ChangedAny(s) | Test::ChangedAll(s) | Test::ChangedOnly(s) => self.of(&Region::Selected(s)).has(atom),
             Test::ChangedNone(_) | Test::Role(_) | Test::Exists(_) => true,
         })
     }
@@ -317,9 +315,9 @@ impl<'a> Space<'a> {
         }
         let sample = |index: &usize| {
             let atom = self.atoms.get(*index)?;
-            let real = tracked.iter().filter(|p| {
-                self.regions.iter().zip(&atom.inside).all(|(region, inside)| region.holds(p) == *inside)
-            });
+            let real = tracked
+                .iter()
+                .filter(|p| self.regions.iter().zip(&atom.inside).all(|(region, inside)| region.holds(p) == *inside));
             let path = real.min_by_key(|p| (p.as_bytes().len(), (*p).clone())).unwrap_or(&atom.example).clone();
             Some(Sample { path, must_exist: file == Some(*index) })
         };
@@ -449,9 +447,8 @@ struct Bits {
 
 impl Bits {
     fn of(len: usize, holds: impl Fn(usize) -> bool) -> Self {
-        let word = |w: usize| {
-            (0..64).filter(|b| w * 64 + b < len && holds(w * 64 + b)).fold(0_u64, |word, b| word | (1 << b))
-        };
+        let word =
+            |w: usize| (0..64).filter(|b| w * 64 + b < len && holds(w * 64 + b)).fold(0_u64, |word, b| word | (1 << b));
         Self { words: (0..len.div_ceil(64)).map(word).collect(), len }
     }
 

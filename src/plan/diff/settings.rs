@@ -196,7 +196,9 @@ fn outcome(old: &Check, new: &Check, found: &mut Vec<Finding>) {
     report(old, new, found);
     match watched(&old.unchanged, &new.unchanged) {
         Watch::Same => {}
-        Watch::Apart(class, why) => found.push(finding(class, watch_text("unchanged", old, new, |c| &c.unchanged), why)),
+        Watch::Apart(class, why) => {
+            found.push(finding(class, watch_text("unchanged", old, new, |c| &c.unchanged), why))
+        }
     }
     inputs(old, new, found);
 }
@@ -328,7 +330,9 @@ fn surroundings(old: &Check, new: &Check, found: &mut Vec<Finding>) {
     if old.context != new.context {
         found.push(finding(Undecided, watch_text("context", old, new, |c| &c.context), "the judge sees other files"));
     }
-    let globs = |list: &[Glob]| list.iter().map(|g| format!("\"{}\"", visible(g.text().as_bytes()))).collect::<Vec<_>>().join(" ");
+    let globs = |list: &[Glob]| {
+        list.iter().map(|g| format!("\"{}\"", visible(g.text().as_bytes()))).collect::<Vec<_>>().join(" ")
+    };
     for (name, of) in [
         ("produces", (|c| &c.produces) as fn(&Check) -> &Vec<Glob>),
         ("cleans", |c| &c.cleans),

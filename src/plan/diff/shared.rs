@@ -52,7 +52,8 @@ impl Comparison<'_> {
 
     fn triggers(&mut self) {
         let (old, new) = (self.old.contract, self.new.contract);
-        let key = |risk: &Risk| (risk.name.clone(), risk.tier, serde_json::to_string(&risk.selection).unwrap_or_default());
+        let key =
+            |risk: &Risk| (risk.name.clone(), risk.tier, serde_json::to_string(&risk.selection).unwrap_or_default());
         let known = |contract: &Contract| contract.risks.iter().map(key).collect::<std::collections::BTreeSet<_>>();
         if known(old) == known(new) {
             return;
@@ -135,9 +136,8 @@ impl Comparison<'_> {
     fn tier_one(&mut self) -> (Class, Option<usize>, String) {
         let pairs = self.pairs;
         let old = self.old.contract;
-        let at_one = |unit: &super::contracts::Unit| {
-            unit.members.iter().filter_map(|m| old.checks.get(*m)).any(|c| c.tier == 1)
-        };
+        let at_one =
+            |unit: &super::contracts::Unit| unit.members.iter().filter_map(|m| old.checks.get(*m)).any(|c| c.tier == 1);
         let of_tier: Vec<(usize, &super::contracts::Unit)> =
             pairs.old.iter().enumerate().filter(|(_, unit)| at_one(unit)).collect();
         let mut unknown = None;
@@ -207,8 +207,13 @@ impl Comparison<'_> {
             }
             match self.less(*index, false, Some(&[role.to_owned()])) {
                 Less::Yes(request) => {
-                    let more = if lost.len() > 1 { format!(", and up to {} more", lost.len() - 1) } else { String::new() };
-                    return (Class::Weakens, request, format!("it is no longer asked for {}{more}", shown(&unit.check.id)));
+                    let more =
+                        if lost.len() > 1 { format!(", and up to {} more", lost.len() - 1) } else { String::new() };
+                    return (
+                        Class::Weakens,
+                        request,
+                        format!("it is no longer asked for {}{more}", shown(&unit.check.id)),
+                    );
                 }
                 Less::Undecided(why) => unknown = Some(why),
                 Less::No => {}
@@ -289,7 +294,12 @@ impl Comparison<'_> {
             self.say("recover", finding(Class::Weakens, what, "recovery may rewrite more plans"), None, None);
         }
         if !fewer.is_empty() {
-            self.say("recover", finding(Class::Strengthens, format!("no longer allows {}", fewer.join(", ")), ""), None, None);
+            self.say(
+                "recover",
+                finding(Class::Strengthens, format!("no longer allows {}", fewer.join(", ")), ""),
+                None,
+                None,
+            );
         }
         match (old.contract, new.contract) {
             (false, true) => {

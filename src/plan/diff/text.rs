@@ -33,7 +33,8 @@ pub fn contracts(diff: &ContractDiff, style: &dyn Style) -> String {
                         let _ = writeln!(text, "      {}", style.paint(Mark::Command, line));
                     }
                 } else {
-                    let _ = writeln!(text, "    {}", style.paint(Mark::Dim, &format!("request {} shows it", number + 1)));
+                    let _ =
+                        writeln!(text, "    {}", style.paint(Mark::Dim, &format!("request {} shows it", number + 1)));
                 }
             }
         }

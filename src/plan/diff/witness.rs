@@ -169,7 +169,8 @@ fn more(count: usize) -> String {
 fn request(witness: &Witness) -> Request {
     // A file that conditions ask for and that does not exist can only have been deleted.
     let gone = |sample: &Sample| {
-        !sample.must_exist && witness.exists.iter().any(|(p, is)| !is && (*p == sample.path || sample.path.below(p).is_some()))
+        !sample.must_exist
+            && witness.exists.iter().any(|(p, is)| !is && (*p == sample.path || sample.path.below(p).is_some()))
     };
     let file = |sample: &Sample| ChangedFile {
         path: sample.path.clone(),
@@ -185,7 +186,12 @@ fn request(witness: &Witness) -> Request {
 }
 
 /// Which units a contract asks for, and with which words.
-fn planned(contract: &Contract, request: &Request, witness: &Witness, units: &BTreeMap<String, usize>) -> Option<Planned> {
+fn planned(
+    contract: &Contract,
+    request: &Request,
+    witness: &Witness,
+    units: &BTreeMap<String, usize>,
+) -> Option<Planned> {
     let mut facts = Facts::default();
     for _ in 0..ROUNDS {
         match compile(Some(contract), request, &facts).ok()? {
@@ -201,7 +207,9 @@ fn planned(contract: &Contract, request: &Request, witness: &Witness, units: &BT
             Compiled::Needs(questions) => {
                 for question in questions {
                     let answer = match &question {
-                        Question::Exists(path) if witness.exists.get(path) == Some(&true) => Answer::Word(Certainty::Yes),
+                        Question::Exists(path) if witness.exists.get(path) == Some(&true) => {
+                            Answer::Word(Certainty::Yes)
+                        }
                         Question::Exists(_) => Answer::Word(Certainty::No),
                         _ => Answer::List(Vec::new()),
                     };
