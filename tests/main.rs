@@ -5,6 +5,7 @@
 mod changes;
 mod cli;
 mod diagnostics;
+mod diff;
 mod examples;
 mod execution;
 mod faults;

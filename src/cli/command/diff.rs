@@ -29,7 +29,7 @@ use std::path::{Path, PathBuf};
 )]
 pub struct Diff {
     /// Two plans (`.json`, `.kdl`; `-` is standard input) or two contracts, the older one first.
-    #[arg(value_name = "FILE", num_args = 2, required_unless_present = "base", conflicts_with = "base")]
+    #[arg(value_name = "FILE", num_args = 2, conflicts_with = "base")]
     pub files: Vec<PathBuf>,
     /// Compare the contract at the merge base with this revision with the work tree's; `auto` asks the CI system.
     #[arg(long, value_name = "REV", allow_hyphen_values = true)]

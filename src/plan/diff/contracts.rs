@@ -64,9 +64,21 @@ impl<'a> Unit<'a> {
         matches!(&self.check.body, Body::Command(command) if command.has_changed()).then_some(&self.check.dir)
     }
 
+    pub fn checks(&self, contract: &'a Contract) -> Vec<&'a Check> {
+        self.members.iter().filter_map(|m| contract.checks.get(*m)).collect()
+    }
+
+    /// Whether all its checks have the same settings: those of two files with different `defaults` have not.
+    pub fn is_uniform(&self, contract: &'a Contract) -> bool {
+        let same = |c: &&Check| c.tags == self.check.tags && settings::compare(self.check, c).is_empty();
+        self.members.len() == 1 || self.checks(contract).iter().all(same)
+    }
+
     fn places(&self, contract: &'a Contract) -> Vec<(u8, &'a [usize])> {
-        let checks = self.members.iter().filter_map(|m| contract.checks.get(*m));
-        checks.flat_map(|c| c.placements.iter().map(|p| (c.tier, p.conditions.as_slice()))).collect()
+        self.checks(contract)
+            .into_iter()
+            .flat_map(|c| c.placements.iter().map(|p| (c.tier, p.conditions.as_slice())))
+            .collect()
     }
 
     fn duty(&self, contract: &'a Contract) -> Duty<'a> {
@@ -197,6 +209,8 @@ pub(super) enum Less {
     Undecided(&'static str),
 }
 
+pub(super) const MIXED: &str = "the same command stands here with different settings";
+
 const DISAGREE: &str = "a request was found, but compiling both contracts for it does not bear it out";
 
 impl<'a> Comparison<'a> {
@@ -250,6 +264,9 @@ impl<'a> Comparison<'a> {
         let here = (at(&self.old, old.check), at(&self.new, new.check));
         let counts = self.counts(old.check, old.members.first().copied().unwrap_or(usize::MAX));
         let mut findings: Vec<(Finding, Option<usize>)> = Vec::new();
+        if !(old.is_uniform(self.old.contract) && new.is_uniform(self.new.contract)) && !self.same_members(old, new) {
+            findings.push((finding(Class::Undecided, MIXED, "which of them counts depends on the request"), None));
+        }
         if old.check.id != new.check.id && (old.check.named || new.check.named) {
             let what = format!("renamed to {}", shown(&new.check.id));
             findings.push((finding(Class::Changes, what, "`--only` and `--skip` go by the name"), None));
@@ -363,6 +380,13 @@ impl<'a> Comparison<'a> {
                     && before.len() == after.len()
                     && before.iter().zip(*after).all(|(x, y)| self.same_condition(*x, *y))
             })
+    }
+
+    /// Whether the checks that two units are made of are the same one by one.
+    fn same_members(&mut self, old: &Unit<'a>, new: &Unit<'a>) -> bool {
+        let (a, b) = (old.checks(self.old.contract), new.checks(self.new.contract));
+        let same = |(a, b): (&&Check, &&Check)| a.tags == b.tags && settings::compare(a, b).is_empty();
+        a.len() == b.len() && a.iter().zip(&b).all(same) && self.same_places(old, new)
     }
 
     fn same_condition(&mut self, old: usize, new: usize) -> bool {

@@ -1,6 +1,6 @@
 //! How do the statements differ that stand for a whole contract: triggers, roles, limits, scope, recovery, gate, order?
 
-use super::contracts::{Comparison, Less, Side, difference, open_to};
+use super::contracts::{Comparison, Less, MIXED, Side, difference, open_to};
 use super::reach::{TOO_LARGE, apart, raising};
 use super::settings::{Finding, ceiling, finding, items, shown};
 use super::{At, Class};
@@ -29,10 +29,15 @@ impl Comparison<'_> {
         self.rest();
     }
 
-    /// A check with `{changed}` that applies in several places and that others need sees other files when it is selected than
-    /// when it is only needed: what selects more may show it less.
+    /// What triggers and roles decide besides whether a check is selected. With `{changed}`, a check that applies in several
+    /// places and that others need sees other files when it is selected than when it is only needed: what selects more may
+    /// show it less. Of equal anonymous checks the first that is selected lends its settings.
     fn handed(&mut self) {
         let old = self.old.contract;
+        for unit in self.pairs.old.iter().filter(|u| !u.is_uniform(old)) {
+            let said = finding(Class::Undecided, "triggers or roles differ", MIXED);
+            self.found.push(difference(said, format!("check {}", shown(&unit.check.id)), None, None));
+        }
         for unit in self.pairs.old.iter().filter(|u| u.changed().is_some() && u.check.placements.len() > 1) {
             let needed = || old.checks.iter().any(|c| c.needs.iter().any(|n| unit.members.contains(n)));
             if (unit.check.tier > 0 || self.restricted) && needed() {
