@@ -71,7 +71,7 @@ fn what_weakens_and_what_does_not() {
             &[("\"apps/api/**\" ", "\"apps/api/**\" \"!**/*.md\" ")],
             45,
             &[
-                "check `unit`: applies `whenChangedAny api` -> `whenChangedAny api`",
+                "check `unit`: applies `whenChangedAny api`, in which a selection differs",
                 "some requests are no longer asked for it",
                 "changed \"apps/api/a.md\"",
                 "runs unit",

@@ -264,7 +264,8 @@ impl<'a> Comparison<'a> {
         let here = (at(&self.old, old.check), at(&self.new, new.check));
         let counts = self.counts(old.check, old.members.first().copied().unwrap_or(usize::MAX));
         let mut findings: Vec<(Finding, Option<usize>)> = Vec::new();
-        if !(old.is_uniform(self.old.contract) && new.is_uniform(self.new.contract)) && !self.same_members(old, new) {
+        let is_mixed = !old.is_uniform(self.old.contract) || !new.is_uniform(self.new.contract);
+        if is_mixed && !self.same_members(old, new) {
             findings.push((finding(Class::Undecided, MIXED, "which of them counts depends on the request"), None));
         }
         if old.check.id != new.check.id && (old.check.named || new.check.named) {
@@ -297,7 +298,13 @@ impl<'a> Comparison<'a> {
         partner: usize,
         new: &'a Unit<'a>,
     ) -> Vec<(Finding, Option<usize>)> {
-        let what = format!("applies {} -> {}", applies(self.old.contract, old), applies(self.new.contract, new));
+        let (before, after) = (applies(self.old.contract, old), applies(self.new.contract, new));
+        let what = if before == after {
+            // What a name of `paths` stands for differs, or what is too long to be shown.
+            format!("applies {after}, in which a selection differs")
+        } else {
+            format!("applies {before} -> {after}")
+        };
         let needed = |side: &Side, unit: &Unit| {
             side.contract.checks.iter().any(|c| c.needs.iter().any(|n| unit.members.contains(n)))
         };
