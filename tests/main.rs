@@ -6,6 +6,7 @@ mod changes;
 mod cli;
 mod convert;
 mod diagnostics;
+mod diff;
 mod examples;
 mod execution;
 mod faults;

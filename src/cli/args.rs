@@ -1,5 +1,6 @@
 //! Which words does the command line understand?
 
+use super::command::diff::Diff;
 use super::command::merge::Merge;
 use crate::base::canon::Digest;
 use crate::plan::shard::Shard;
@@ -17,8 +18,8 @@ use std::path::PathBuf;
     arg_required_else_help = true,
     max_term_width = 100,
     after_help = "Exit codes: 0 passed or nothing to verify, 1 vplan failed, 2 usage, 3 contract invalid or missing, \
-                  4 lock drift, 5 setup, 40 a check failed, 41 compilation failed, 42 tests failed, 43 time is up, 44 incomplete, \
-                  130/143 interrupted. `vplan help language` teaches the contract language."
+                  4 lock or plan drift, 5 setup, 40 a check failed, 41 compilation failed, 42 tests failed, 43 time is up, 44 incomplete, \
+                  45 the contract is weakened (`diff`), 130/143 interrupted. `vplan help language` teaches the contract language."
 )]
 pub struct CommandLine {
     /// Flags that every command takes.
@@ -50,6 +51,7 @@ impl CommandLine {
             "argv" => Argv::augment_args,
             "check" => Check::augment_args,
             "classify" => Classify::augment_args,
+            "diff" => Diff::augment_args,
             "explain" => Explain::augment_args,
             "plan" => PlanArgs::augment_args,
             "recover" => Recover::augment_args,
@@ -148,6 +150,8 @@ pub enum Command {
     Run(Box<Run>),
     /// Join the reports of all shards of a plan into one verdict.
     Merge(Merge),
+    /// Compare two plans, or two contracts: what differs, and what of it weakens.
+    Diff(Diff),
     /// Repair a list of commands, or a plan, of which one failed because the plan was wrong.
     Recover(Recover),
     /// Say why a command failed.
@@ -571,6 +575,8 @@ mod tests {
             ("run --grant-env A --grant-env B --max-output 1GiB --events - --attempt 2", true),
             ("argv -x", true),
             ("check --deny warnings", true),
+            ("diff a.json b.json --exit-code", true),
+            ("diff --base main --strict --contract c", true),
             ("classify --command x --exit -1", true),
             ("recover --command a --command b --failed 2 --exit 1", true),
             // Everything else takes the long way.

@@ -4,6 +4,7 @@ mod changed;
 
 pub mod compile;
 pub mod definition;
+pub mod diff;
 pub mod digest;
 pub mod document;
 pub mod drift;

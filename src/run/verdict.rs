@@ -83,6 +83,8 @@ pub enum Exit {
     Time = 43,
     /// Something did not run, nothing was verified, or required coverage is narrowed.
     Incomplete = 44,
+    /// `vplan diff`: the newer contract asks for less.
+    Weakened = 45,
     /// SIGINT.
     Interrupted = 130,
     /// SIGTERM.
@@ -91,7 +93,7 @@ pub enum Exit {
 
 impl Exit {
     /// All codes, ascending.
-    pub const ALL: [Exit; 16] = [
+    pub const ALL: [Exit; 17] = [
         Exit::Success,
         Exit::Internal,
         Exit::Usage,
@@ -106,6 +108,7 @@ impl Exit {
         Exit::Tests,
         Exit::Time,
         Exit::Incomplete,
+        Exit::Weakened,
         Exit::Interrupted,
         Exit::Terminated,
     ];

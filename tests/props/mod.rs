@@ -1,5 +1,6 @@
 //! Laws, tested on generated values; at least 256 cases each.
 pub mod convert;
+mod diff;
 mod glob;
 mod imports;
 mod lang;

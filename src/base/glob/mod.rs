@@ -1,5 +1,6 @@
 //! Which paths does a glob select? The only room of `globset`.
 
+pub mod automaton;
 mod parse;
 mod pattern;
 mod set;

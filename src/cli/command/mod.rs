@@ -4,6 +4,7 @@ pub mod argv;
 pub mod check;
 pub mod classify;
 pub mod completions;
+pub mod diff;
 pub mod explain;
 pub mod help;
 pub mod import;
