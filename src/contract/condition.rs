@@ -18,6 +18,7 @@ pub fn holds(test: &Test, role: &str, changes: &ChangeSet, exists: impl Fn(&Repo
         Test::ChangedOnly(selection) => !changes.is_empty() && selected(selection) == changes.len(),
         Test::ChangedNone(selection) => selected(selection) == 0,
         Test::Exists(paths) => paths.iter().all(exists),
+        Test::Absent(paths) => !paths.iter().any(exists),
     }
 }
 

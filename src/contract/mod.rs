@@ -188,6 +188,8 @@ pub enum Test {
     ChangedNone(Selection),
     /// `whenExists`: each path exists.
     Exists(Vec<RepoPath>),
+    /// `whenAbsent`: none of the paths exists.
+    Absent(Vec<RepoPath>),
 }
 
 impl Test {
@@ -201,6 +203,7 @@ impl Test {
             Test::ChangedOnly(_) => "whenChangedOnly",
             Test::ChangedNone(_) => "whenChangedNone",
             Test::Exists(_) => "whenExists",
+            Test::Absent(_) => "whenAbsent",
         }
     }
 }

@@ -371,7 +371,7 @@ proptest! {
                 let other = alone.plan().unwrap();
                 prop_assert!(contract_checks(&other).contains(step.check()), "{:?}", reason);
             }
-            let other = ["always", "use", "byRole", "whenExists", "needed-by"];
+            let other = ["always", "use", "byRole", "whenExists", "whenAbsent", "needed-by"];
             prop_assert!(!named.is_empty() || step.reasons.iter().any(|r| other.contains(&r.condition.as_str())));
         }
     }
