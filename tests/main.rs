@@ -11,6 +11,7 @@ mod faults;
 mod props;
 mod readme;
 mod runner;
+mod std;
 mod support;
 mod tidy;
 mod vectors;

@@ -95,5 +95,8 @@ mod tests {
         let exists = Test::Exists(vec![path("a"), path("b/c")]);
         assert!(holds(&exists, "worker", &none, |_| true));
         assert!(!holds(&exists, "worker", &none, |p| *p == path("a")));
+        let absent = Test::Absent(vec![path("a"), path("b/c")]);
+        assert!(holds(&absent, "worker", &none, |_| false));
+        assert!(!holds(&absent, "worker", &none, |p| *p == path("b/c")));
     }
 }

@@ -175,7 +175,9 @@ fn asks(contract: &Contract, check: &Check, placement: &Placement) -> Vec<String
         let what = match &condition.test {
             Test::Role(roles) => visible(roles.join(" ").as_bytes()),
             Test::ChangedAny(s) | Test::ChangedAll(s) | Test::ChangedOnly(s) | Test::ChangedNone(s) => list(s),
-            Test::Exists(paths) | Test::Absent(paths) => paths.iter().map(|p| format!("\"{p}\"")).collect::<Vec<_>>().join(" "),
+            Test::Exists(paths) | Test::Absent(paths) => {
+                paths.iter().map(|p| format!("\"{p}\"")).collect::<Vec<_>>().join(" ")
+            }
         };
         asks.push(format!("{} {what} (line {})", condition.test.keyword(), condition.line));
     }
