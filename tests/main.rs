@@ -9,6 +9,7 @@ mod examples;
 mod execution;
 mod faults;
 mod props;
+mod init;
 mod readme;
 mod runner;
 mod std;
