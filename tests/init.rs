@@ -143,6 +143,38 @@ fn packages_of_a_monorepo() {
 }
 
 #[test]
+fn packages_that_depend_on_each_other() {
+    let of = |name: &str, on: &str| {
+        format!(r#"{{"name":"{name}","dependencies":{{"{on}":"*"}},"scripts":{{"lint":"l","test":"t","build":"b"}}}}"#)
+    };
+    let project = Project::git_with(&[
+        ("package.json", r#"{"scripts":{"test":"turbo run test"}}"#),
+        ("package-lock.json", "{}"),
+        ("apps/web/package.json", &of("web", "@x/ui")),
+        ("apps/web/a.js", ""),
+        ("packages/ui/package.json", &of("@x/ui", "@x/core")),
+        ("packages/ui/a.js", ""),
+        ("packages/core/package.json", &of("@x/core", "react")),
+        ("packages/core/a.js", ""),
+    ]);
+    let text = proposal(&project);
+    assert!(text.contains("import \"std:node@1\" as core at \"packages/core\""), "{text}");
+    let web =
+        "whenChangedAny \"apps/web/**\" \"packages/core/**\" \"packages/ui/**\" \"!**/*.md\" \"package-lock.json\" {";
+    assert!(text.contains(web), "{text}");
+    assert!(text.contains("which would not see a change of `packages/core`, on which this depends"), "{text}");
+    assert!(text.contains("`test`; it seems to run what is below for each package"), "{text}");
+    let ran = project.run(&["plan", "--format", "json", "--changed", "packages/core/a.js"]);
+    let ids: Vec<String> =
+        ran.json()["steps"].as_array().unwrap().iter().map(|s| s["id"].as_str().unwrap().to_owned()).collect();
+    for id in ["web-test", "ui-test", "core/test"] {
+        assert!(ids.contains(&id.to_owned()), "{ids:?}");
+    }
+    let ran = project.run(&["plan", "--format", "json", "--changed", "apps/web/a.js"]);
+    assert!(!ran.out().contains("core/test\",\"kind"), "{}", ran.out());
+}
+
+#[test]
 fn python_go_make_and_prose() {
     let project = Project::git_with(&[
         ("pyproject.toml", "[project]\n[dependency-groups]\ndev = [\"pytest>=8\"]\n[tool.mypy]\n"),
@@ -232,7 +264,7 @@ fn hostile_names_and_manifests() {
         "manifests deeper than 4 directories: 1, such as `deep/b/c/d/e/f`",
         "`broken/package.json` is no JSON object with scripts",
         "`wrong/package.json` is no JSON object with scripts",
-        "`huge/package.json` was not read: it is larger than 4MiB",
+        "`huge/package.json` was not read: it is larger than 1MiB",
         "`link/package.json` was not read: it leads out of the repository",
     ] {
         assert!(text.contains(said), "{said}\n{text}");

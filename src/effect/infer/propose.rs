@@ -9,6 +9,7 @@ use crate::base::command::Command;
 use crate::base::path::RepoPath;
 use crate::base::word::visible;
 use crate::check::Kind;
+use crate::effect::facts::package::{self, Manifest};
 use crate::effect::files::beneath::{Beneath, ReadError};
 use crate::effect::git::Git;
 use crate::lang::command::parse_command;
@@ -22,7 +23,7 @@ pub const MAX_PACKAGES: usize = 40;
 /// How many directories below the root are looked into.
 pub const MAX_LOOKED_INTO: usize = 400;
 /// The largest manifest that is read, in bytes.
-const MAX_MANIFEST: u64 = 4 << 20;
+const MAX_MANIFEST: u64 = 1 << 20;
 /// The longest path of a package, in bytes: a glob has a cap too.
 const MAX_PATH: usize = 200;
 
@@ -125,8 +126,12 @@ pub fn propose(root: &Path, git: Option<&Git>) -> std::io::Result<Proposal> {
         beneath: Beneath::open(root)?,
         present: present.map(|list| list.into_iter().collect()),
         names: BTreeSet::new(),
+        aliases: BTreeMap::new(),
+        local: BTreeMap::new(),
+        has_packages: false,
         out: Proposal::default(),
     };
+    let packages = tracked.map(|tracked| proposer.survey(&tracked));
     let root = RepoPath::root();
     proposer.cargo(&root);
     proposer.node(&root);
@@ -134,8 +139,8 @@ pub fn propose(root: &Path, git: Option<&Git>) -> std::io::Result<Proposal> {
     proposer.python(&root);
     proposer.go(&root);
     proposer.docs();
-    match tracked {
-        Some(tracked) => proposer.packages(&tracked),
+    match packages {
+        Some(packages) => proposer.packages(packages),
         None => proposer.leave_out("git lists no files here: only the root was looked at".to_owned()),
     }
     Ok(proposer.out)
@@ -147,6 +152,12 @@ pub(super) struct Proposer {
     present: Option<BTreeSet<RepoPath>>,
     /// All names that are taken.
     names: BTreeSet<String>,
+    /// The name that stands for a directory.
+    aliases: BTreeMap<RepoPath, String>,
+    /// For a package.json below the root, the packages of this repository that it depends on, others' own ones included.
+    pub(super) local: BTreeMap<RepoPath, BTreeSet<RepoPath>>,
+    /// Whether a package.json below the root is tracked.
+    pub(super) has_packages: bool,
     pub(super) out: Proposal,
 }
 
@@ -190,13 +201,26 @@ impl Proposer {
         self.out.parts.push(Part::Import { source, alias, at: dir.clone(), why });
     }
 
-    /// A namespace, or the beginning of names, for a directory.
-    pub(super) fn alias(&mut self, dir: &RepoPath, kind: &str) -> String {
+    /// A namespace for what a directory holds.
+    fn alias(&mut self, dir: &RepoPath, kind: &str) -> String {
         if dir.is_root() {
             return self.unique(&[kind.to_owned()]);
         }
-        let (last, all) = (word(dir.name()), word(dir.as_bytes()));
-        self.unique(&[last.clone(), format!("{last}-{kind}"), all.clone(), format!("{all}-{kind}")])
+        match self.aliases.get(dir).cloned() {
+            // It has two manifests.
+            Some(taken) => self.unique(&[format!("{taken}-{kind}")]),
+            None => self.prefix(dir),
+        }
+    }
+
+    /// What the names of a directory's checks begin with.
+    pub(super) fn prefix(&mut self, dir: &RepoPath) -> String {
+        if let Some(alias) = self.aliases.get(dir) {
+            return alias.clone();
+        }
+        let alias = self.unique(&[word(dir.name()), word(dir.as_bytes())]);
+        self.aliases.insert(dir.clone(), alias.clone());
+        alias
     }
 
     /// The first of these names that is free, or the last one with a number.
@@ -208,34 +232,44 @@ impl Proposer {
         free
     }
 
-    fn packages(&mut self, tracked: &[RepoPath]) {
+    /// Finds the directories with a manifest, and which packages depend on which.
+    fn survey(&mut self, tracked: &[RepoPath]) -> Packages {
         let mut dirs: BTreeSet<(usize, RepoPath)> = BTreeSet::new();
-        let (mut deep, mut odd) = (BTreeSet::new(), BTreeSet::new());
+        let mut found = Packages::default();
         for file in tracked.iter().filter(|f| MANIFESTS.iter().any(|m| f.name() == m.as_bytes())) {
             let bytes = file.as_bytes();
-            let Some(dir) = bytes.len().checked_sub(file.name().len() + 1).and_then(|n| bytes.get(..n)) else {
-                continue;
-            };
-            let Some(dir) = RepoPath::from_exact(dir) else { continue };
+            let dir = bytes.len().checked_sub(file.name().len() + 1).and_then(|n| bytes.get(..n));
+            let Some(dir) = dir.and_then(RepoPath::from_exact) else { continue };
             if dir.segments().any(|s| s.starts_with(b".") || NOT_OURS.iter().any(|n| s == n.as_bytes())) {
                 continue;
             }
+            self.has_packages |= file.name() == b"package.json";
             let depth = dir.segments().count();
             if depth > MAX_DEPTH {
-                deep.insert(dir);
+                found.deep.insert(dir);
             } else if dir.as_bytes().len() > MAX_PATH || visible(dir.as_bytes()).as_bytes() != dir.as_bytes() {
-                odd.insert(dir);
+                found.odd.insert(dir);
             } else {
                 dirs.insert((depth, dir));
             }
         }
-        let found = dirs.len();
+        found.count = dirs.len();
         // The shallow ones first, when there are too many; then in the order of their names.
-        let looked: BTreeSet<RepoPath> = dirs.into_iter().take(MAX_LOOKED_INTO).map(|(_, dir)| dir).collect();
-        let workspaces = self.workspaces(&looked);
-        let mut proposed = 0;
-        let mut looked_into = 0;
-        for dir in &looked {
+        found.dirs = dirs.into_iter().take(MAX_LOOKED_INTO).map(|(_, dir)| dir).collect();
+        let mut manifests = BTreeMap::new();
+        for dir in &found.dirs {
+            let file = dir.join(b"package.json").ok();
+            let bytes = file.and_then(|file| self.beneath.read(&file, MAX_MANIFEST).ok());
+            manifests.extend(bytes.and_then(|b| package::read(&b)).map(|manifest| (dir.clone(), manifest)));
+        }
+        self.local = local_dependencies(&manifests);
+        found
+    }
+
+    fn packages(&mut self, found: Packages) {
+        let workspaces = self.workspaces(&found.dirs);
+        let (mut proposed, mut looked_into) = (0, 0);
+        for dir in &found.dirs {
             if proposed == MAX_PACKAGES {
                 break;
             }
@@ -249,20 +283,16 @@ impl Proposer {
             self.go(dir);
             proposed += usize::from(self.out.parts.len() > before);
         }
-        let one = |set: &BTreeSet<RepoPath>| set.first().map(ToString::to_string).unwrap_or_default();
-        if found > looked_into {
-            self.leave_out(format!("{} more directories with a manifest", found - looked_into));
+        if found.count > looked_into {
+            self.leave_out(format!("{} more directories with a manifest", found.count - looked_into));
         }
-        if !deep.is_empty() {
-            let count = deep.len();
-            self.leave_out(format!("manifests deeper than {MAX_DEPTH} directories: {count}, such as `{}`", one(&deep)));
-        }
-        if !odd.is_empty() {
-            let count = odd.len();
-            self.leave_out(format!(
-                "directories whose path is no plain text, or long: {count}, such as `{}`",
-                one(&odd)
-            ));
+        for (set, what) in [
+            (&found.deep, format!("manifests deeper than {MAX_DEPTH} directories")),
+            (&found.odd, "directories whose path is no plain text, or long".to_owned()),
+        ] {
+            if let Some(one) = set.first() {
+                self.leave_out(format!("{what}: {}, such as `{one}`", set.len()));
+            }
         }
     }
 
@@ -287,6 +317,42 @@ impl Proposer {
         }
         found
     }
+}
+
+/// What a survey found.
+#[derive(Default)]
+struct Packages {
+    /// Directories with a manifest, as many as are looked into.
+    dirs: BTreeSet<RepoPath>,
+    /// How many there are.
+    count: usize,
+    /// Those that lie too deep.
+    deep: BTreeSet<RepoPath>,
+    /// Those whose path a contract would have to escape.
+    odd: BTreeSet<RepoPath>,
+}
+
+/// For each package the others that it depends on, directly or not. A name that two packages have means both.
+fn local_dependencies(manifests: &BTreeMap<RepoPath, Manifest>) -> BTreeMap<RepoPath, BTreeSet<RepoPath>> {
+    let mut named: BTreeMap<&str, Vec<&RepoPath>> = BTreeMap::new();
+    for (dir, manifest) in manifests {
+        named.entry(manifest.name.as_deref().unwrap_or_default()).or_default().push(dir);
+    }
+    let direct = |dir: &RepoPath| {
+        let names = manifests.get(dir).into_iter().flat_map(|m| &m.depends_on);
+        names.filter_map(|name| named.get(name.as_str())).flatten().map(|dir| (*dir).clone()).collect::<Vec<_>>()
+    };
+    let all = |dir: &RepoPath| {
+        let mut found = BTreeSet::new();
+        let mut open = direct(dir);
+        while let Some(next) = open.pop() {
+            if next != *dir && found.insert(next.clone()) {
+                open.extend(direct(&next));
+            }
+        }
+        found
+    };
+    manifests.keys().map(|dir| (dir.clone(), all(dir))).filter(|(_, on)| !on.is_empty()).collect()
 }
 
 /// A cargo workspace: its members are verified with it.

@@ -14,6 +14,9 @@ const MAX_SCRIPTS: usize = 12;
 /// What `npm init` writes where there is no test.
 const NO_TEST: &str = "no test specified";
 
+/// Said of a script of the root that starts those of the packages, which are proposed as well.
+const TWICE: &str = "; it seems to run what is below for each package: keep the one or the other";
+
 /// The lock files, in the order in which std:node looks for them.
 const LOCKS: [(&str, &str); 6] = [
     ("pnpm-lock.yaml", "pnpm"),
@@ -56,17 +59,22 @@ impl Proposer {
         let mut others = self.others(&declared, &wanted, &file);
         let missing: Vec<&str> = wanted.iter().copied().filter(|name| !declared.contains_key(name)).collect();
         let theirs = LOCKS.iter().find(|(file, _)| self.has(dir, file)).map_or("npm", |(_, manager)| *manager);
+        let local: Vec<RepoPath> = self.local.get(dir).into_iter().flatten().cloned().collect();
         let mut why = None;
-        if missing.is_empty() && theirs == manager {
+        if missing.is_empty() && theirs == manager && local.is_empty() {
             let with = if manager == "npm" { String::new() } else { format!(", and {manager} is its package manager") };
-            self.import("std:node@1", "node", dir, format!("`{file}` declares {}{with}", list(&wanted)));
+            let twice = dir.is_root() && self.has_packages && wanted.iter().any(|s| runs_packages(declared.get(s)));
+            let note = if twice { TWICE } else { "" };
+            self.import("std:node@1", "node", dir, format!("`{file}` declares {}{with}{note}", list(&wanted)));
         } else {
             let here = wanted.iter().copied().filter(|name| declared.contains_key(name));
             let here: Vec<&str> = here.collect();
             if here.is_empty() && others.is_empty() {
                 return;
             }
-            why = Some(if missing.is_empty() {
+            why = Some(if let (true, true, Some(one)) = (missing.is_empty(), theirs == manager, local.first()) {
+                format!("not std:node@1, which would not see a change of `{one}`, on which this depends")
+            } else if missing.is_empty() {
                 format!("std:node@1 would take {theirs} in this directory, but {manager} is its package manager")
             } else {
                 format!("not std:node@1, which also asks for {}: `{file}` does not declare that", list(&missing))
@@ -75,6 +83,7 @@ impl Proposer {
         }
         let checks = others.iter().map(|script| self.script(dir, manager, script, &declared, &file)).collect();
         let mut when = vec![glob(dir, "**"), "!**/*.md".to_owned()];
+        when.splice(1..1, local.iter().map(|dir| glob(dir, "**")));
         when.extend(lock.filter(|lock| lock.below(dir).is_none()).map(|lock| lock.to_string()));
         self.checks(why, when, checks);
     }
@@ -92,6 +101,9 @@ impl Proposer {
         let mut why = format!("`{file}` declares the script `{script}`");
         if ["--fix", "--write"].iter().any(|flag| text.split_whitespace().any(|word| word == *flag)) {
             why.push_str("; it repairs files while it verifies, which hides what was wrong");
+        }
+        if dir.is_root() && self.has_packages && runs_packages(Some(&text)) {
+            why.push_str(TWICE);
         }
         let command = format!("{manager} run {}", quote(&Word::from(script)));
         let slow =
@@ -148,6 +160,13 @@ impl Proposer {
         let (found, lock) = nearest.unwrap_or(("npm", None));
         (said.unwrap_or(found), lock)
     }
+}
+
+/// Whether the text of a script starts the same script of every package.
+fn runs_packages(text: Option<&&str>) -> bool {
+    const RUNNERS: [&str; 4] = ["lerna", "nx", "turbo", "wireit"];
+    const FLAGS: [&str; 6] = ["--filter", "--recursive", "--workspaces", "-r", "-ws", "workspaces"];
+    text.is_some_and(|text| text.split_whitespace().any(|w| RUNNERS.contains(&w) || FLAGS.contains(&w)))
 }
 
 fn words(name: &str) -> impl Iterator<Item = &str> {

@@ -155,9 +155,8 @@ impl Proposer {
         if dir.is_root() {
             return self.unique(&[name.to_owned(), format!("{kind}-{name}")]);
         }
-        let word = super::propose::word;
-        let (last, all) = (word(dir.name()), word(dir.as_bytes()));
-        self.unique(&[format!("{last}-{name}"), format!("{all}-{name}"), format!("{all}-{kind}-{name}")])
+        let prefix = self.prefix(dir);
+        self.unique(&[format!("{prefix}-{name}"), format!("{prefix}-{kind}-{name}")])
     }
 
     pub(super) fn checks(&mut self, why: Option<String>, when: Vec<String>, checks: Vec<Proposed>) {
