@@ -13,9 +13,6 @@ use vplan::lang::command::parse_command;
 
 /// Cases that ask for what this version does not have, and why.
 const LATER: &[(&str, &str)] = &[
-    ("select-182", "imports"),
-    ("select-186", "imports"),
-    ("select-189", "imports"),
     ("exit-009", "judges"),
     ("exit-010", "judges"),
     ("exit-123", "plan files"),

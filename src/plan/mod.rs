@@ -14,6 +14,7 @@ pub mod kdl;
 mod merge;
 pub mod order;
 pub mod overlap;
+pub mod proposal;
 pub mod request;
 pub mod scope;
 pub mod select;
@@ -71,9 +72,9 @@ pub struct Plan {
 pub struct ContractRef {
     /// Digest of its formatted, comment-free form.
     pub digest: Digest,
-    /// Its imports; none in this version.
+    /// Every file that it imports, directly or not, once, sorted by name; theirs is empty.
     pub imports: Vec<ContractRef>,
-    /// Its repository path.
+    /// Its repository path; of an import perhaps `std:rust@1` or `git+URL?rev=OBJECTID#path`.
     pub path: String,
 }
 
@@ -283,6 +284,9 @@ pub struct Reason {
     /// `always`, `byRole`, `whenChangedAny`, `whenChangedAll`, `whenChangedOnly`, `whenChangedNone`, `whenExists`,
     /// `whenAbsent`, `use`, `needed-by`, `explicit`, `inferred`, `proposed`, `definition-changed`, `tier`, `role`, `only`, `skip`, `risk`, …
     pub condition: String,
+    /// Annotation: the file of that line, if it is not the contract itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
     /// The glob that selected files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub glob: Option<String>,
@@ -307,6 +311,9 @@ pub struct Reason {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Omitted {
+    /// Annotation: the file that defines it, if it is not the contract itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
     /// Its id.
     pub id: String,
     /// Annotation: its line.
