@@ -8,6 +8,7 @@ mod diagnostics;
 mod examples;
 mod execution;
 mod faults;
+mod golden;
 mod modes;
 mod props;
 mod init;

@@ -292,6 +292,13 @@ fn plan(input: &Value, extra: &[&str]) -> (Repo, Ran) {
     (repo, ran)
 }
 
+/// The digest of the plan for an input of the data sets.
+pub fn plan_digest(input: &Value) -> String {
+    let (_, ran) = plan(input, &["--format", "json"]);
+    ran.must_exit(0).unwrap();
+    ran.json().unwrap()["digest"].as_str().unwrap().to_owned()
+}
+
 fn check_plan(input: &Value, expected: &Value) -> Result<(), String> {
     let (_repo, ran) = plan(input, &["--format", "json"]);
     if let Some(code) = expected["error"].as_i64() {
