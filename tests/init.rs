@@ -242,7 +242,7 @@ fn nothing_there() {
 #[test]
 fn hostile_names_and_manifests() {
     let scripts =
-        "{\"scripts\":{\"lint\\nx\":\"a\",\"test\\u202e\":\"b\",\"test $(x)\":\"c\",\"-test\":\"d\",\"test\":\"e\"}}";
+        "{\"scripts\":{\"lint:\\n\":\"a\",\"test:\\u202e\":\"b\",\"test:$(x)\":\"c\",\"-test\":\"d\",\"test\":\"e\"}}";
     let project = Project::git_with(&[("package.json", scripts), ("index.js", "")]);
     for dir in ["a \"quote'", "new\nline", "bidi\u{202e}", "$(touch x)", "back\\slash", "a!b", "-x", "é"] {
         project.write(format!("{dir}/go.mod"), "module x\n").write(format!("{dir}/a.go"), "package a\n");
@@ -270,7 +270,10 @@ fn hostile_names_and_manifests() {
         assert!(text.contains(said), "{said}\n{text}");
     }
     let steps = steps(&project);
-    assert!(steps.contains(&"touch-x/build".to_owned()) && steps.contains(&"a-quote/build".to_owned()), "{steps:?}");
+    assert!(
+        steps.contains(&"touch-x-go/build".to_owned()) && steps.contains(&"a-quote-go/build".to_owned()),
+        "{steps:?}"
+    );
     assert!(!project.exists("x"));
 }
 

@@ -117,7 +117,14 @@ fn commands(project: &Project, args: &[&str]) -> Vec<String> {
 
 #[test]
 fn published_versions_never_change() {
-    let pinned = [("docs", ""), ("go", ""), ("make", ""), ("node", ""), ("python", ""), ("rust", "")];
+    let pinned = [
+        ("docs", "sha256:736cdbf1f1d5d878106bb4dc5c5228de5163c7f7e4e15d7fbb9d2dff39170733"),
+        ("go", "sha256:5fc829497a2c9271a17b7dabc4999174a674dab2a2066a9d62aa0cff3e29ee87"),
+        ("make", "sha256:ca659828fcad618a72c441dfa95d1d9e9c15ef5835fbabc5a25851149631292a"),
+        ("node", "sha256:711acf76e8dff739380862bbda0e5b61d86b9ac4ddadc158b176fbf4b449777a"),
+        ("python", "sha256:4e50e328f8570c2e8e37275d58ef198ba9b5569780aec9028cb9787ffbe0adce"),
+        ("rust", "sha256:ea0cf206ecee0cf1090cf289d30893d2e6fce06ff9d3bb887c5dba4bd9eef2bc"),
+    ];
     let project = Project::git_empty();
     let mut wrong = Vec::new();
     for (name, want) in pinned {
@@ -172,6 +179,88 @@ fn every_std_contract_is_valid_and_explained() {
         ran.exits(0);
         assert!(ran.out().lines().count() > 5, "{name}: {}", ran.out());
     }
+}
+
+#[test]
+fn they_are_listed_and_printed() {
+    let project = Project::git_empty();
+    let listed = project.run(&["std"]);
+    listed.exits(0);
+    assert_eq!(listed.out().lines().count(), NAMES.len());
+    for name in NAMES {
+        listed.says(&format!("std:{name}@1"));
+        assert_eq!(project.run(&["std", &format!("{name}@1")]).out(), text(name), "a copy is the same contract");
+    }
+}
+
+/// Each contract imported twice, for a directory and for the root: nothing in it is bound to the root.
+#[test]
+fn with_as_and_at() {
+    for name in NAMES {
+        let imports = format!("vplan 1\nimport \"std:{name}@1\" as top\nimport \"std:{name}@1\" as low at \"a/b c\"\n");
+        let project = tree_at(name, "a/b c", &imports);
+        copy(&project.path("a/b c"), &project.root());
+        // Two lock files are a check more.
+        project.write("a/b c/tsconfig.json", "{}").write("tsconfig.json", "{}").commit("at the root too");
+        let checked = project.run(&["check", "--format", "json"]);
+        checked.exits(0);
+        let other = |d: &serde_json::Value| d["code"] != "vplan::repository::program_not_found";
+        let list = checked.json()["diagnostics"].as_array().unwrap().clone();
+        assert_eq!(list.into_iter().find(other), None, "{name}");
+
+        let plan = project.run(&["plan", "--format", "json", "--all", "--last"]);
+        plan.exits(0);
+        let of = |space: &str| -> Vec<(String, String, serde_json::Value)> {
+            let steps = plan.json()["steps"].as_array().unwrap().clone();
+            let id = |s: &serde_json::Value| s["id"].as_str().unwrap().strip_prefix(space).map(str::to_owned);
+            let dir = |s: &serde_json::Value| s["dir"].as_str().unwrap_or("-").to_owned();
+            steps.iter().filter_map(|s| Some((id(s)?, dir(s), s["argv"].clone()))).collect()
+        };
+        let (top, low) = (of("top/"), of("low/"));
+        assert!(!top.is_empty(), "{name}");
+        let ids = |list: &[(String, String, serde_json::Value)]| list.iter().map(|s| s.0.clone()).collect::<Vec<_>>();
+        assert_eq!(ids(&top), ids(&low), "{name}");
+        for ((id, above, _), (_, below, argv)) in top.iter().zip(&low) {
+            // A file is looked at from the root, wherever that is.
+            let want = if argv.is_null() { (".", ".") } else { (".", "a/b c") };
+            assert_eq!((above.as_str(), below.as_str()), want, "{name} {id}");
+            assert!(!argv.to_string().contains("b c"), "files are relative to the directory: {argv}");
+        }
+        // What changes at the root is nothing to the directory below.
+        let ran = project.run(&[
+            "plan",
+            "--format",
+            "json",
+            "--last",
+            "--changed",
+            "x.rs",
+            "x.go",
+            "x.py",
+            "x.js",
+            "README.md",
+        ]);
+        ran.exits(0);
+        let steps = ran.json()["steps"].as_array().unwrap().clone();
+        assert!(!steps.iter().any(|s| s["id"].as_str().unwrap().starts_with("low/")), "{name}: {steps:?}");
+    }
+}
+
+#[test]
+fn imported_for_a_package_and_run() {
+    if !have(&["node", "npm", "make"]) {
+        return;
+    }
+    let imports = "vplan 1\nimport \"std:node@1\" as web at \"apps/web\"\nimport \"std:docs@1\"\n";
+    let project = tree_at("node", "apps/web", imports);
+    all_pass(&run(&project, &["--changed", "apps/web/src/sum.js", "--last"]), &["web/lint", "web/test", "web/build"]);
+    project.write("apps/web/src/sum.js", "exports.sum = () => 5;\n");
+    fails(&run(&project, &[]), 42, "web/test");
+
+    let project = tree_at("make", "tools", "vplan 1\nimport \"std:make@1\" as tools at \"tools\"\n");
+    let ids = ["tools/lint", "tools/all", "tools/check", "tools/test"];
+    all_pass(&run(&project, &["--changed", "tools/src/greet.sh"]), &ids);
+    project.write("tools/src/greet.sh", "echo bye\n");
+    fails(&run(&project, &[]), 42, "tools/test");
 }
 
 #[test]

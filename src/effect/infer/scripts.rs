@@ -176,9 +176,8 @@ fn words(name: &str) -> impl Iterator<Item = &str> {
 /// Whether the text of a script runs another script: by its name, or by a pattern such as `lint:*`.
 fn runs(text: &str, script: &str) -> bool {
     let family = script.split(':').next().unwrap_or(script);
-    let word = |w: &str| w.trim_matches(['"', '\'']) == script;
-    text.split_whitespace().any(|w| {
-        word(w) || w.strip_prefix("npm:").is_some_and(word) || w.contains(&format!("{family}:*")) && script != family
+    text.split_whitespace().map(|w| w.trim_matches(['"', '\''])).any(|w| {
+        w == script || w.strip_prefix("npm:") == Some(script) || w.contains(&format!("{family}:*")) && script != family
     })
 }
 
