@@ -784,6 +784,8 @@ const MALFORMED: &[(&str, &[(&str, &str)])] = &[
     ("whenChangedAny {\n  check a: true\n}\n", &[("lang::missing_argument", "{")]),
     ("whenExists Cargo.toml {\n  check a: true\n}\n", &[("lang::unexpected_argument", "Cargo.toml")]),
     ("whenExists \"/etc/passwd\" {\n  check a: true\n}\n", &[("contract::path", "\"/etc/passwd\"")]),
+    ("whenAbsent {\n  check a: true\n}\n", &[("lang::missing_argument", "{")]),
+    ("whenAbsent \"../x\" {\n  check a: true\n}\n", &[("contract::path", "\"../x\"")]),
     ("tier {\n  check a: true\n}\n", &[("lang::missing_argument", "{")]),
     ("tier x {\n  check a: true\n}\n", &[("lang::bad_number", "x")]),
     ("tier 3 {\n  check a: true\n}\n", &[("lang::bad_number", "3")]),
@@ -923,6 +925,7 @@ const MALFORMED: &[(&str, &[(&str, &str)])] = &[
     ("risk r tier 2 \"a\"\ncheck a: true\n", &[("contract::risk_tier", "2")]),
     ("paths p = \"a\"\ncheck a: true\n", &[("contract::unused_paths", "p")]),
     ("role qa {\n  only docs\n}\ncheck a {\n  run true\n  tags doc\n}\n", &[("contract::unused_tag", "docs")]),
+    ("whenAbsent \"src/*.rs\" {\n  check a: true\n}\n", &[("contract::glob_in_path", "\"src/*.rs\"")]),
     ("whenExists \"src/*.rs\" {\n  check a: true\n}\n", &[("contract::glob_in_path", "\"src/*.rs\"")]),
     ("check a {\n  file \"x\" {\n    absent\n    not-empty\n  }\n}\n", &[("contract::absent_and_more", "absent")]),
     (

@@ -174,6 +174,8 @@ pub enum Condition {
     ChangedNone(Vec<Sel>),
     /// `whenExists`
     Exists(Vec<At<String>>),
+    /// `whenAbsent`
+    Absent(Vec<At<String>>),
 }
 
 /// A check, or a `use` of one.

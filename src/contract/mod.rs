@@ -205,6 +205,8 @@ pub enum Test {
     ChangedNone(Selection),
     /// `whenExists`: each path exists.
     Exists(Vec<RepoPath>),
+    /// `whenAbsent`: none of the paths exists.
+    Absent(Vec<RepoPath>),
 }
 
 impl Test {
@@ -218,6 +220,7 @@ impl Test {
             Test::ChangedOnly(_) => "whenChangedOnly",
             Test::ChangedNone(_) => "whenChangedNone",
             Test::Exists(_) => "whenExists",
+            Test::Absent(_) => "whenAbsent",
         }
     }
 }

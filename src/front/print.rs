@@ -219,6 +219,7 @@ fn head(condition: &Condition) -> String {
         Condition::ChangedOnly(items) => format!("whenChangedOnly {}", sels(items)),
         Condition::ChangedNone(items) => format!("whenChangedNone {}", sels(items)),
         Condition::Exists(paths) => format!("whenExists {}", strings(paths)),
+        Condition::Absent(paths) => format!("whenAbsent {}", strings(paths)),
     }
 }
 

@@ -92,6 +92,7 @@ impl Lowering<'_> {
             Keyword::WhenChangedOnly => Condition::ChangedOnly(self.sels(node)),
             Keyword::WhenChangedNone => Condition::ChangedNone(self.sels(node)),
             Keyword::WhenExists => Condition::Exists(self.values.strings(node)),
+            Keyword::WhenAbsent => Condition::Absent(self.values.strings(node)),
             _ => return None,
         })
     }

@@ -157,7 +157,7 @@ impl Judged<'_> {
     fn failing(&self, placement: &Placement, asked: &mut BTreeSet<Question>) -> Vec<usize> {
         let test = |c: &usize| self.contract.conditions.get(*c).map(|c| &c.test);
         let paths = |c: &usize| match test(c) {
-            Some(Test::Exists(paths)) => Some(paths),
+            Some(Test::Exists(paths) | Test::Absent(paths)) => Some(paths),
             _ => None,
         };
         let fails = |c: &&usize| self.answers.get(**c).is_some_and(|a| a.holds == Some(false));
@@ -213,7 +213,7 @@ fn selection(test: &Test) -> Option<&Selection> {
 fn narrowing(test: &Test) -> Option<&Selection> {
     match test {
         Test::ChangedAny(s) | Test::ChangedAll(s) | Test::ChangedOnly(s) => Some(s),
-        Test::ChangedNone(_) | Test::Role(_) | Test::Exists(_) => None,
+        Test::ChangedNone(_) | Test::Role(_) | Test::Exists(_) | Test::Absent(_) => None,
     }
 }
 
@@ -337,6 +337,20 @@ fn judge_one(
             let missing: Vec<String> = wanted.iter().filter(no).map(ToString::to_string).collect();
             let denial = format!("{} does not exist, {keyword} asks for it", ticks(&missing));
             let named = if missing.is_empty() { wanted.iter().map(ToString::to_string).collect() } else { missing };
+            (holds, vec![about(named)], denial)
+        }
+        Test::Absent(unwanted) => {
+            let answer = |p: &RepoPath| facts.get(&Question::Exists(p.clone()));
+            let yes = |p: &&RepoPath| answer(p) == Some(&Answer::Word(Certainty::Yes));
+            // "Unknown" never leaves anything out.
+            let holds = match unwanted.iter().find(yes) {
+                Some(_) => Some(false),
+                None if unwanted.iter().all(|p| answer(p).is_some()) => Some(true),
+                None => None,
+            };
+            let there: Vec<String> = unwanted.iter().filter(yes).map(ToString::to_string).collect();
+            let denial = format!("{} exists, {keyword} asks for its absence", ticks(&there));
+            let named = if there.is_empty() { unwanted.iter().map(ToString::to_string).collect() } else { there };
             (holds, vec![about(named)], denial)
         }
     };
