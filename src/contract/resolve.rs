@@ -31,6 +31,12 @@ pub(super) struct Names<'d> {
 const COMPARISONS: usize = 200_000;
 
 impl<'d> Names<'d> {
+    /// No names at all, for looking up what was meant elsewhere.
+    pub(super) fn none() -> Self {
+        let (checks, paths, roles) = Default::default();
+        Self { defined: Vec::new(), checks, paths, roles, comparisons: Cell::new(COMPARISONS) }
+    }
+
     /// Collects the names; reports those that are defined twice or too long.
     pub(super) fn collect(draft: &'d Draft, caps: &Caps, sink: &mut Diagnostics) -> Self {
         let defined: Vec<&Check> = draft

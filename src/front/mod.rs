@@ -2,6 +2,7 @@
 
 pub mod verify_contract_json;
 pub mod vplan;
+pub mod vplan_test;
 mod vplan_value;
 
 use crate::base::diagnostic::Diagnostics;

@@ -43,8 +43,6 @@ codes! {
     MISPLACED_STATEMENT = "misplaced_statement";
     /// `import`, which belongs to a later version of this program.
     IMPORT_UNSUPPORTED = "import_unsupported";
-    /// `expect`, which belongs to a later version of this program.
-    EXPECT_UNSUPPORTED = "expect_unsupported";
     /// A block without its `}`.
     UNCLOSED_BLOCK = "unclosed_block";
     /// A `}` without its block.

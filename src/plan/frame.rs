@@ -167,5 +167,6 @@ pub fn without_contract() -> Contract {
         recover: RecoverPolicy::default(),
         gate: Gate::default(),
         judge_with: None,
+        expects: Vec::new(),
     }
 }
