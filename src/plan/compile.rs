@@ -7,7 +7,7 @@ use super::facts::{Fact, Facts, Question};
 use super::frame::{note, without_contract};
 use super::order::{Constraints, Effects, artifact_bundles, order};
 use super::request::{Mode, Request, Selector};
-use super::select::{Choice, Judged, judge};
+use super::select::{Choice, Judged, Seen, judge};
 use super::{Omitted, Origin, Plan, Reason, Step, digest, step, tier};
 use crate::base::command::Command;
 use crate::base::matching::SHOWN;
@@ -29,6 +29,25 @@ pub enum Compiled {
 /// # Errors
 /// Requests that do not fit the contract (an unknown role, an unknown name in `--only`, a skip of a needed check): exit 2.
 pub fn compile(contract: Option<&Contract>, request: &Request, facts: &Facts) -> Result<Compiled, PlanError> {
+    Ok(match assemble(contract, request, facts)? {
+        Assembled::Plan(plan, _) => Compiled::Plan(Box::new(digest::seal(*plan))),
+        Assembled::Needs(questions) => Compiled::Needs(questions),
+    })
+}
+
+/// What compiling gives, before the plan is sealed.
+pub(super) enum Assembled {
+    /// The plan without its digest, and what came of the contract's conditions and triggers.
+    Plan(Box<Plan>, Seen),
+    /// Facts that are still missing.
+    Needs(BTreeSet<Question>),
+}
+
+/// Compiles without the digest, for those who only look at the plan.
+///
+/// # Errors
+/// As [`compile`].
+pub(super) fn assemble(contract: Option<&Contract>, request: &Request, facts: &Facts) -> Result<Assembled, PlanError> {
     let nothing = without_contract();
     let input = Input { declared: contract, contract: contract.unwrap_or(&nothing), request };
     let role = input.role()?;
@@ -40,7 +59,7 @@ pub fn compile(contract: Option<&Contract>, request: &Request, facts: &Facts) ->
         let off =
             |check: &Check| Omitted { line: Some(check.line), ..omitted(&check.id, "mode is off".to_owned(), "mode") };
         plan.omitted = input.contract.checks.iter().map(off).collect();
-        return Ok(Compiled::Plan(Box::new(digest::seal(plan))));
+        return Ok(Assembled::Plan(Box::new(plan), Seen::default()));
     }
 
     let judged = judge(input.contract, role, &request.changed, facts);
@@ -55,13 +74,13 @@ pub fn compile(contract: Option<&Contract>, request: &Request, facts: &Facts) ->
         fates.push(input.fate(check, &judged, reached, role, restriction, &mut asked));
     }
     if asked.iter().any(|q| facts.get(q).is_none()) {
-        return Ok(Compiled::Needs(asked.into_iter().filter(|q| facts.get(q).is_none()).collect()));
+        return Ok(Assembled::Needs(asked.into_iter().filter(|q| facts.get(q).is_none()).collect()));
     }
     let existing = Existing::new(&request.changed, facts);
     if existing.is_open() && input.wants_changed(&fates, &commands) {
         asked.insert(Question::MissingChanged);
         if facts.get(&Question::MissingChanged).is_none() {
-            return Ok(Compiled::Needs(BTreeSet::from([Question::MissingChanged])));
+            return Ok(Assembled::Needs(BTreeSet::from([Question::MissingChanged])));
         }
     }
     plan.facts = asked
@@ -76,6 +95,7 @@ pub fn compile(contract: Option<&Contract>, request: &Request, facts: &Facts) ->
     let represented = input.merge_anonymous(&mut fates);
     let chosen = input.choose_commands(&commands, &mut fates, role, restriction, &existing);
 
+    let seen = judged.seen();
     // Thousands of reasons have been copied to where they belong.
     drop(judged);
 
@@ -110,7 +130,7 @@ pub fn compile(contract: Option<&Contract>, request: &Request, facts: &Facts) ->
     plan.omitted = omitted;
     plan.tiers = tiers;
     input.arrange(&mut plan, members, &node_of_check);
-    Ok(Compiled::Plan(Box::new(digest::seal(plan))))
+    Ok(Assembled::Plan(Box::new(plan), seen))
 }
 
 /// The arguments that do not change while compiling.

@@ -7,6 +7,7 @@ pub mod definition;
 pub mod digest;
 pub mod document;
 pub mod error;
+pub mod expectation;
 pub mod explain;
 pub mod facts;
 pub mod frame;

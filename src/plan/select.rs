@@ -65,7 +65,20 @@ pub(super) fn judge<'a>(contract: &'a Contract, role: &str, changes: &ChangeSet,
     Judged { contract, answers, of_triggers, pulled }
 }
 
+/// What came of the conditions and triggers of a contract, by their indices.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Seen {
+    /// Whether a condition holds; `None` while facts are missing.
+    pub holds: Vec<Option<bool>>,
+    /// Whether a changed file pulled a trigger.
+    pub pulled: Vec<bool>,
+}
+
 impl Judged<'_> {
+    pub(super) fn seen(&self) -> Seen {
+        Seen { holds: self.answers.iter().map(|a| a.holds).collect(), pulled: self.pulled.clone() }
+    }
+
     /// What pulled the triggers: a reason for each glob that selects a changed file. A trigger for tier 0 raises nothing.
     pub(super) fn triggers(&self, changes: &ChangeSet) -> Vec<Reason> {
         let pulled = |(risk, selected): &(&Risk, &Selected)| risk.tier > 0 && selected.all.count > 0;
