@@ -1,7 +1,7 @@
 //! How is a string of bytes kept, written as JSON, and shown to people?
 
-use std::borrow::Cow;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use std::borrow::Cow;
 
 /// An argument, a value or a piece of output: bytes, most of the time UTF-8.
 ///

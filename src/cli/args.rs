@@ -106,6 +106,8 @@ pub enum Format {
     Mermaid,
     /// `explain`: a script to copy.
     Shell,
+    /// `test`: XML for servers that collect it.
+    Junit,
 }
 
 /// When to use colour.
@@ -132,6 +134,8 @@ pub enum Command {
     Plan(PlanArgs),
     /// Verify this change: plan, execute, repair the plan where the plan was wrong, report.
     Run(Box<Run>),
+    /// Run the tests of the contract: does it ask for what it should?
+    Test(super::command::test::Test),
     /// Repair a list of commands, or a plan, of which one failed because the plan was wrong.
     Recover(Recover),
     /// Say why a command failed.

@@ -36,6 +36,7 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Command::Explain(args) => command::explain::run(&line.global, &args, &terminal),
         Command::Plan(args) => command::plan::run(&line.global, &args, &terminal),
         Command::Run(args) => command::run::run(&line.global, &args, &terminal),
+        Command::Test(args) => command::test::run(&line.global, &args, &terminal),
         Command::Recover(args) => command::recover::run(&line.global, &args, &terminal),
         Command::Classify(args) => command::classify::run(&line.global, &args, &terminal),
         Command::Argv(args) => command::argv::run(&line.global, &args, &terminal),

@@ -151,7 +151,8 @@ impl Known<'_> {
         for draft in drafts {
             let title = &draft.title;
             if title.value.trim().is_empty() {
-                let error = Diagnostic::error(EXPECT_TITLE, "a test has no title").label(title.place, "nothing is said");
+                let error =
+                    Diagnostic::error(EXPECT_TITLE, "a test has no title").label(title.place, "nothing is said");
                 sink.push(error.help("say what is expected: it is what a failure shows"));
             } else if let Some(first) = titles.get(title.value.as_str()) {
                 let message = format!("two tests are called `{}`", visible(title.value.as_bytes()));
@@ -215,13 +216,31 @@ impl Known<'_> {
                     }
                 }
                 ExpectLine::Plan(names) => {
-                    expect.assertions.extend(self.assertion(AssertionKind::Plan, names, entry.place, closed, &mut wrong));
+                    expect.assertions.extend(self.assertion(
+                        AssertionKind::Plan,
+                        names,
+                        entry.place,
+                        closed,
+                        &mut wrong,
+                    ));
                 }
                 ExpectLine::Runs(names) => {
-                    expect.assertions.extend(self.assertion(AssertionKind::Runs, names, entry.place, closed, &mut wrong));
+                    expect.assertions.extend(self.assertion(
+                        AssertionKind::Runs,
+                        names,
+                        entry.place,
+                        closed,
+                        &mut wrong,
+                    ));
                 }
                 ExpectLine::Skips(names) => {
-                    expect.assertions.extend(self.assertion(AssertionKind::Skips, names, entry.place, closed, &mut wrong));
+                    expect.assertions.extend(self.assertion(
+                        AssertionKind::Skips,
+                        names,
+                        entry.place,
+                        closed,
+                        &mut wrong,
+                    ));
                 }
             }
         }
@@ -235,7 +254,9 @@ impl Known<'_> {
             wrong.push(
                 Diagnostic::error(EMPTY_EXPECT, message)
                     .label(expect.place, "neither `plan` nor `runs` nor `skips`")
-                    .help("`plan` with the names of all checks that run, in order; a `plan` alone says that nothing runs"),
+                    .help(
+                        "`plan` with the names of all checks that run, in order; a `plan` alone says that nothing runs",
+                    ),
             );
         }
         conflicts(&expect.assertions, &mut wrong);
@@ -249,7 +270,8 @@ impl Known<'_> {
             let mut error = self.names.unknown(UNKNOWN_ROLE, "role", role.as_ref(), self.roles.iter().copied());
             if error.help.is_none() {
                 let own: Vec<&str> = self.roles.iter().copied().filter(|r| !BUILT_IN_ROLES.contains(r)).collect();
-                let list = BUILT_IN_ROLES.into_iter().chain(own).map(|r| format!("`{r}`")).collect::<Vec<_>>().join(", ");
+                let list =
+                    BUILT_IN_ROLES.into_iter().chain(own).map(|r| format!("`{r}`")).collect::<Vec<_>>().join(", ");
                 error = error.help(format!("known are {list}"));
             }
             sink.push(error);

@@ -242,10 +242,7 @@ pub(super) fn repo_path(what: &str, text: &str, place: Place, sink: &mut Diagnos
         PathError::Absolute => {
             let relative = text.trim_start_matches('/');
             let help = if relative.is_empty() { ".".to_owned() } else { relative.to_owned() };
-            (
-                format!("{what} `{text}` is absolute"),
-                Some(format!("paths begin at the repository's root: `{help}`")),
-            )
+            (format!("{what} `{text}` is absolute"), Some(format!("paths begin at the repository's root: `{help}`")))
         }
         PathError::Outside => (
             format!("{what} `{text}` leaves the repository"),

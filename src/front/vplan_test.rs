@@ -57,7 +57,9 @@ pub fn lower_tests(sources: &Sources, id: SourceId, file_bytes: usize, sink: &mu
                 let error = Diagnostic::error(NOT_A_TEST, format!("`{word}` does not stand in a file of tests"));
                 let place = values.place(node.keyword);
                 values.sink.push(
-                    error.label(place, "not here").help("beside `vplan 1` and `tests`, only `expect` does; the rest is the contract's"),
+                    error
+                        .label(place, "not here")
+                        .help("beside `vplan 1` and `tests`, only `expect` does; the rest is the contract's"),
                 );
             }
         }

@@ -271,12 +271,14 @@ impl View<'_> {
     /// Why a check stands where it does.
     fn why_here(&self, name: &str) -> String {
         let before = self.names.iter().take_while(|n| *n != name).last();
-        let place = before.map_or("it runs first".to_owned(), |b| format!("it runs behind `{}`", visible(b.as_bytes())));
+        let place =
+            before.map_or("it runs first".to_owned(), |b| format!("it runs behind `{}`", visible(b.as_bytes())));
         let after = self.step(name).map(|s| s.after.as_slice()).unwrap_or_default();
         match after {
             [] => format!("{place}, by the order of the file"),
             list => {
-                let shown: Vec<String> = list.iter().take(NAMED).map(|a| format!("`{}`", visible(a.as_bytes()))).collect();
+                let shown: Vec<String> =
+                    list.iter().take(NAMED).map(|a| format!("`{}`", visible(a.as_bytes()))).collect();
                 let more = if list.len() > NAMED { format!(" and {} more", list.len() - NAMED) } else { String::new() };
                 format!("{place}; it waits for {}{more}", shown.join(", "))
             }

@@ -11,6 +11,7 @@ pub mod man;
 pub mod plan;
 pub mod recover;
 pub mod run;
+pub mod test;
 
 use super::args::{Format, Global};
 use super::error::Failure;

@@ -43,11 +43,8 @@ fn middle<'t>(left: &[&'t str], right: &[&'t str], rows: &mut Vec<Row<'t>>) {
     let at = |common: &[u32], i: usize, j: usize| common.get(i * width + j).copied().unwrap_or(0);
     for (i, a) in left.iter().enumerate().rev() {
         for (j, b) in right.iter().enumerate().rev() {
-            let best = if a == b {
-                at(&common, i + 1, j + 1) + 1
-            } else {
-                at(&common, i + 1, j).max(at(&common, i, j + 1))
-            };
+            let best =
+                if a == b { at(&common, i + 1, j + 1) + 1 } else { at(&common, i + 1, j).max(at(&common, i, j + 1)) };
             if let Some(cell) = common.get_mut(i * width + j) {
                 *cell = best;
             }
