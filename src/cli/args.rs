@@ -51,6 +51,7 @@ impl CommandLine {
             "plan" => PlanArgs::augment_args,
             "recover" => Recover::augment_args,
             "run" => Run::augment_args,
+            "test" => super::command::test::Test::augment_args,
             _ => return None,
         };
         let subcommand = augment(clap::Command::new(name.to_owned()));
@@ -505,6 +506,8 @@ mod tests {
             ("run --grant-env A --grant-env B --max-output 1GiB --events - --attempt 2", true),
             ("argv -x", true),
             ("check --deny warnings", true),
+            ("test a.test.vplan --filter x --list", true),
+            ("test --min-coverage 80", true),
             ("classify --command x --exit -1", true),
             ("recover --command a --command b --failed 2 --exit 1", true),
             // Everything else takes the long way.
@@ -516,6 +519,8 @@ mod tests {
             ("explain --help", false),
             ("--version", false),
             ("explain --no-such-flag", false),
+            ("test --min-coverage 101", false),
+            ("test --filter x --min-coverage 1", false),
             ("explain --all --staged", false),
             ("plan --skip a", false),
             ("run --jobs 0", false),

@@ -20,20 +20,23 @@ use crate::run::verdict::Exit;
 use clap::Args;
 use std::path::PathBuf;
 
+/// What `--help` says behind the flags.
+const ABOUT: &str = "\
+Tests are the `expect` blocks of the contract, and those in files `*.test.vplan` beside it that name it with \
+`tests \"verify.vplan\"`. Each is a request with the plan that it must give. The repository is not looked at and nothing runs: a \
+path exists when the test says so with `exists`, and not otherwise.
+
+Coverage counts items: each check (in the plan of some test), each conditional block twice (some test found it true, some test \
+found it false; a test counts when all blocks around it apply), each risk trigger (a changed file of some test pulled it), and \
+each role that the contract names in `byRole` or `role` (some test has it). Percentages are rounded down. Covered means touched, \
+not asserted.
+
+Exit codes: 0 all tests passed; 2 usage, also when no title contains the text of --filter; 3 the contract or a file of tests is \
+invalid; 40 a test failed, or coverage is below --min-coverage; 44 there is no test, so nothing was verified.";
+
 /// `vplan test`
-///
-/// Tests are the `expect` blocks of the contract, and those in files `*.test.vplan` beside it that name it with
-/// `tests "verify.vplan"`. Each is a request with the plan that it must give. No repository is looked at and nothing runs: a path
-/// exists when the test says so with `exists`, and not otherwise.
-///
-/// Coverage counts items: each check (in the plan of some test), each conditional block twice (some test found it true, some test
-/// found it false, where all blocks around it apply), each risk trigger (a changed file of some test pulled it), and each role that
-/// the contract names in `byRole` or `role` (some test has it). Percentages are rounded down. Covered means touched, not asserted.
-///
-/// Exit codes: 0 all tests passed, 2 usage (also when --filter leaves no test), 3 the contract or a file of tests is invalid,
-/// 40 a test failed or coverage is below --min-coverage, 44 there is no test at all, so that nothing was verified.
 #[derive(Debug, Args)]
-#[command(verbatim_doc_comment)]
+#[command(after_long_help = ABOUT)]
 pub struct Test {
     /// Run the tests of these files only; the contract itself stands for its own.
     #[arg(value_name = "FILE")]
@@ -108,7 +111,7 @@ fn gather(
 ) -> Result<Vec<Expect>, Failure> {
     let path = loaded.path.clone();
     let shelf = Shelf { site, contract, path: &path, max_file: global.max_file };
-    let mut cases = if args.files.is_empty() {
+    let cases = if args.files.is_empty() {
         let mut cases = shelf.beside(&mut loaded.sources);
         cases.expects.splice(0..0, contract.expects.iter().cloned());
         cases
@@ -123,7 +126,7 @@ fn gather(
             Failure::usage("vplan::test::file", error.to_string()).help(help)
         })?
     };
-    cases.diagnostics.append(std::mem::take(&mut loaded.diagnostics));
+    // Warnings about the contract are what `vplan check` is for; about files of tests nobody else tells.
     let list = cases.diagnostics.sorted();
     let errors = list.iter().filter(|d| d.severity == Severity::Error).count();
     if errors > 0 {

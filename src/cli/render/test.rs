@@ -50,6 +50,6 @@ fn what(difference: &Difference) -> &'static str {
         (DifferenceKind::Surplus, AssertionKind::Skips) => "runs",
         (DifferenceKind::Surplus, _) => "runs, too",
         (DifferenceKind::Moved, _) => "runs at another place",
-        (DifferenceKind::Unknown, _) => "is nothing",
+        (DifferenceKind::Unknown, _) => "is unknown",
     }
 }

@@ -9,7 +9,7 @@ use crate::cli::render::style::{Tone, count, cut, paint};
 use crate::contract::expect::{Assertion, AssertionKind, Expect};
 use crate::plan::expectation::alignment::align;
 use crate::plan::expectation::coverage::ItemKind;
-use crate::plan::expectation::{Difference, Verdict};
+use crate::plan::expectation::{Difference, DifferenceKind, Verdict};
 
 /// An assertion does not hold.
 const FAILED: Code = Code("vplan::test::failed");
@@ -92,7 +92,7 @@ fn failure(results: &Results<'_>, expect: &Expect, verdict: &Verdict, color: boo
         if of.is_empty() {
             continue;
         }
-        let message = format!("`{}`: {}", visible(expect.title.as_bytes()), sum(assertion));
+        let message = format!("`{}`: {}", visible(expect.title.as_bytes()), sum(assertion, &of));
         let mut diagnostic = Diagnostic::error(FAILED, message);
         let mut places: Vec<Place> = Vec::new();
         for difference in &of {
@@ -110,13 +110,18 @@ fn failure(results: &Results<'_>, expect: &Expect, verdict: &Verdict, color: boo
         out.push_str(&diagnostics(results.sources, &[diagnostic], color, width));
         if assertion.kind == AssertionKind::Plan {
             table(assertion, &of, verdict, color, out);
+        } else {
+            let plan = if verdict.plan.is_empty() { "nothing".to_owned() } else { verdict.plan.join(" ") };
+            out.push_str(&format!("    the plan is: {}\n\n", visible(plan.as_bytes())));
         }
     }
 }
 
-fn sum(assertion: &Assertion) -> &'static str {
+fn sum(assertion: &Assertion, differences: &[&Difference]) -> &'static str {
+    let unknown = differences.iter().all(|d| d.kind == DifferenceKind::Unknown);
     match assertion.kind {
         AssertionKind::Plan => "the plan is another",
+        _ if unknown => "nothing has this name",
         AssertionKind::Runs => "something does not run",
         AssertionKind::Skips => "something runs",
     }
