@@ -7,6 +7,7 @@ mod cli;
 mod diagnostics;
 mod examples;
 mod execution;
+mod expect;
 mod faults;
 mod props;
 mod readme;
