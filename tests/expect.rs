@@ -70,8 +70,8 @@ fn tests_that_pass() {
     ran.exits(0).is_quiet();
     assert_eq!(
         ran.out(),
-        "ok     an API change runs the API tests for a tester  (contracts/verify.vplan:21)
-ok     nothing for a writer  (contracts/verify.vplan:26)
+        "ok     an API change runs the API tests for a tester  (contracts/verify.vplan:23)
+ok     nothing for a writer  (contracts/verify.vplan:28)
 
 2 tests passed
 coverage 66%: checks 3/5 (60%), conditions 5/6 (83%), triggers 0/1 (0%), roles 2/3 (66%)
@@ -84,7 +84,7 @@ coverage 66%: checks 3/5 (60%), conditions 5/6 (83%), triggers 0/1 (0%), roles 2
     );
     assert_eq!(project.run(&["test", "-q"]).exits(0).is_quiet().out(), "");
     let listed = project.run(&["test", "--list", "--filter", "writer"]);
-    assert_eq!(listed.exits(0).out(), "nothing for a writer  (contracts/verify.vplan:26)\n");
+    assert_eq!(listed.exits(0).out(), "nothing for a writer  (contracts/verify.vplan:28)\n");
 }
 
 #[test]
@@ -114,10 +114,10 @@ fn a_test_that_fails_shows_both_plans() {
     let ran = project.run(&["test"]);
     ran.exits(40).is_quiet();
     for line in [
-        "FAILED an API change  (contracts/verify.vplan:20)\n",
+        "FAILED an API change  (contracts/verify.vplan:22)\n",
         "× `an API change`: the plan is another\n",
-        "[contracts/verify.vplan:24:",
-        " 24 │   plan lint unit api-tests build make-tset\n",
+        "[contracts/verify.vplan:26:",
+        " 26 │   plan lint unit api-tests build make-tset\n",
         "    expected    actual\n",
         "  +             make-test   runs, too: asked for as a command\n",
         "    lint        lint\n",
@@ -169,7 +169,7 @@ expect "c" {
     text.exits(40)
         .says("`a`: something does not run")
         .says("it does not run: tier 1 was not reached")
-        .says("the plan is: lint unit api-tests")
+        .says("the plan is: lint api-tests unit")
         .says("`b`: something runs")
         .says("`c`: nothing has this name");
 }
@@ -215,7 +215,7 @@ fn which_tests_run() {
         .exits(2)
         .warns("`contracts/other.test.vplan` tests `contracts/other.vplan`")
         .warns("run its tests with `--contract contracts/other.vplan`");
-    for file in ["contracts/none.test.vplan", "contracts", "/etc/passwd", "../repo2/x", ""] {
+    for file in ["contracts/none.test.vplan", "contracts", "/etc/passwd", "../repo2/x"] {
         project.run(&["test", file]).exits(2).warns("is no file of the repository");
     }
     project.run(&["test", "--filter", "zz"]).exits(2).warns("no title of 4 tests contains `zz`");
