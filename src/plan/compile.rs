@@ -10,7 +10,7 @@ use super::request::{Mode, Request, Selector};
 use super::select::{Choice, Judged, Seen, judge};
 use super::{Omitted, Origin, Plan, Reason, Step, digest, step, tier};
 use crate::base::command::Command;
-use crate::base::matching::SHOWN;
+use crate::base::matching::{Matcher, SHOWN};
 use crate::base::word::{Word, visible};
 use crate::contract::{Body, Check, Contract, Role};
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,7 +29,7 @@ pub enum Compiled {
 /// # Errors
 /// Requests that do not fit the contract (an unknown role, an unknown name in `--only`, a skip of a needed check): exit 2.
 pub fn compile(contract: Option<&Contract>, request: &Request, facts: &Facts) -> Result<Compiled, PlanError> {
-    Ok(match assemble(contract, request, facts)? {
+    Ok(match assemble(contract, request, facts, None)? {
         Assembled::Plan(plan, _) => Compiled::Plan(Box::new(digest::seal(*plan))),
         Assembled::Needs(questions) => Compiled::Needs(questions),
     })
@@ -43,11 +43,17 @@ pub(super) enum Assembled {
     Needs(BTreeSet<Question>),
 }
 
-/// Compiles without the digest, for those who only look at the plan.
+/// Compiles without the digest, for those who only look at the plan. With a matcher of the contract, made once for many requests,
+/// without reasons too: the plan has the same steps in the same order, and neither says why, nor names what was left out.
 ///
 /// # Errors
 /// As [`compile`].
-pub(super) fn assemble(contract: Option<&Contract>, request: &Request, facts: &Facts) -> Result<Assembled, PlanError> {
+pub(super) fn assemble(
+    contract: Option<&Contract>,
+    request: &Request,
+    facts: &Facts,
+    prepared: Option<&Matcher<'_>>,
+) -> Result<Assembled, PlanError> {
     let nothing = without_contract();
     let input = Input { declared: contract, contract: contract.unwrap_or(&nothing), request };
     let role = input.role()?;
@@ -62,7 +68,7 @@ pub(super) fn assemble(contract: Option<&Contract>, request: &Request, facts: &F
         return Ok(Assembled::Plan(Box::new(plan), Seen::default()));
     }
 
-    let judged = judge(input.contract, role, &request.changed, facts);
+    let judged = judge(input.contract, role, &request.changed, facts, prepared);
     let (mut tiers, notes) = tier::reach(&input.contract.risks, &judged.pulled, request);
     tiers.iter_mut().filter(|t| t.tier == 1).for_each(|t| t.triggers = judged.triggers(&request.changed));
     plan.notes.extend(notes);
@@ -115,7 +121,7 @@ pub(super) fn assemble(contract: Option<&Contract>, request: &Request, facts: &F
                 members.push(input.member(check, chosen)?);
             }
             Fate::Out(out) => omitted.push(*out),
-            Fate::Merged => {}
+            Fate::Merged | Fate::Untold => {}
         }
     }
     for (_, outcome) in inferred {
@@ -146,6 +152,8 @@ pub(super) enum Fate {
     Out(Box<Omitted>),
     /// It is the same work as an earlier check.
     Merged,
+    /// It is left out, and nobody asks why.
+    Untold,
 }
 
 /// A contract's check that is part of the plan.
@@ -189,6 +197,7 @@ impl<'a> Input<'a> {
         let unreached =
             || Reason { condition: "tier".to_owned(), names: vec![check.tier.to_string()], ..Reason::default() };
         let (placements, reasons) = match choice {
+            Choice::No(..) if !judged.tells => return Fate::Untold,
             Choice::No(mut text, mut reasons) => {
                 if !reached {
                     text = format!("tier {} was not reached; {text}", check.tier);

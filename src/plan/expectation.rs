@@ -9,8 +9,9 @@ use super::error::PlanError;
 use super::explain::sentence;
 use super::facts::{Answer, Certainty, Facts, Question};
 use super::request::{Boundary, Request, Risk};
-use super::select::Seen;
+use super::select::{Seen, matcher};
 use super::{Plan, Step};
+use crate::base::matching::Matcher;
 use crate::base::path::RepoPath;
 use crate::base::span::Place;
 use crate::base::word::visible;
@@ -78,7 +79,9 @@ pub struct Examiner<'c> {
     /// Every path that a `whenExists` asks for.
     asked: Vec<&'c RepoPath>,
     index: BTreeMap<&'c str, usize>,
+    /// For each condition those around it.
     around: Vec<Vec<usize>>,
+    matcher: Matcher<'c>,
 }
 
 /// Runs one test. [`Examiner`] is faster for several.
@@ -138,6 +141,7 @@ impl<'c> Examiner<'c> {
             asked: asked.into_iter().collect(),
             index: contract.checks.iter().enumerate().map(|(i, c)| (c.id.as_str(), i)).collect(),
             around,
+            matcher: matcher(contract),
         }
     }
 
@@ -159,15 +163,24 @@ impl<'c> Examiner<'c> {
             refused: Some(refused),
             touched: Touched { role: role.clone(), ..Touched::default() },
         };
-        match assemble(Some(self.contract), &request, &facts) {
-            Ok(Assembled::Plan(plan, seen)) => self.verdict(expect, &plan, &seen, role),
-            Ok(Assembled::Needs(questions)) => {
-                let list = questions.iter().map(|q| visible(q.to_word().as_bytes())).collect::<Vec<_>>().join("`, `");
-                let message = format!("the plan depends on `{list}`, which a test cannot say");
-                nothing(PlanError::new("vplan::test::facts", message, None))
+        // Reasons cost more than the plan, and only a failure asks for them.
+        let mut last = None;
+        for prepared in [Some(&self.matcher), None] {
+            let verdict = match assemble(Some(self.contract), &request, &facts, prepared) {
+                Ok(Assembled::Plan(plan, seen)) => self.verdict(expect, &plan, &seen, role.clone()),
+                Ok(Assembled::Needs(questions)) => {
+                    let list = questions.iter().map(|q| visible(q.to_word().as_bytes())).collect::<Vec<_>>();
+                    let message = format!("the plan depends on `{}`, which a test cannot say", list.join("`, `"));
+                    nothing(PlanError::new("vplan::test::facts", message, None))
+                }
+                Err(error) => nothing(error),
+            };
+            if verdict.passed() {
+                return verdict;
             }
-            Err(error) => nothing(error),
+            last = Some(verdict);
         }
+        last.unwrap_or_else(|| nothing(PlanError::new("vplan::test::facts", "there is no plan".to_owned(), None)))
     }
 
     fn verdict(&self, expect: &Expect, plan: &Plan, seen: &Seen, role: String) -> Verdict {

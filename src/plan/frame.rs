@@ -22,10 +22,11 @@ impl<'a> Input<'a> {
 
     /// Explicit commands, then inferred ones, with their ids.
     pub fn commands(&self) -> Vec<Asked<'a>> {
-        let mut taken: BTreeSet<String> = self.contract.checks.iter().map(|c| c.id.clone()).collect();
-        if self.request.mode == Mode::Off {
+        let none = self.request.explicit.is_empty() && self.request.inferred.is_empty();
+        if self.request.mode == Mode::Off || none {
             return Vec::new();
         }
+        let mut taken: BTreeSet<String> = self.contract.checks.iter().map(|c| c.id.clone()).collect();
         let mut commands = Vec::new();
         let mut seen: Vec<&Command> = Vec::new();
         for command in &self.request.explicit {
