@@ -486,8 +486,11 @@ fn read(contract: &Contract, tests: &str) -> Result<Vec<Expect>, TestCaseError> 
     Ok(expects)
 }
 
+/// Request without commands, commands, what exists, and what is asserted.
+type Meaning = (Request, Vec<String>, BTreeSet<RepoPath>, Vec<(AssertionKind, Vec<String>)>);
+
 /// What a test says, without where it says it.
-fn meaning(expect: &Expect) -> (Request, Vec<String>, BTreeSet<RepoPath>, Vec<(AssertionKind, Vec<String>)>) {
+fn meaning(expect: &Expect) -> Meaning {
     let names = |a: &Assertion| (a.kind, a.names.iter().map(|n| n.value.clone()).collect());
     // A command outside the grammar is known by its text alone.
     let commands = expect.commands.iter().map(|c| c.to_text()).collect();
