@@ -335,6 +335,23 @@ expect "3" {
     project.run(&["test", "--min-coverage", "100"]).exits(0).says("coverage 100%\n");
 }
 
+#[test]
+fn imported_checks_have_their_names() {
+    let web = "vplan 1\nwhenChangedAny \"src/**\" {\n  check unit: true\n  check lint: true\n}\nexpect \"not taken along\" {\n  plan nothing\n}\n";
+    let main = "vplan 1\nimport \"web.vplan\" as web at \"apps/web\"\ncheck all: true\nexpect \"x\" {\n  changed \"apps/web/src/a\"\n  plan web/unit web/lint all\n}\n";
+    let project = Project::git_with(&[
+        ("contracts/verify.vplan", main),
+        ("contracts/web.vplan", web),
+        ("contracts/b.test.vplan", "vplan 1\ntests \"verify.vplan\"\nexpect \"y\" {\n  skips web/unit\n}\n"),
+    ]);
+    project.run(&["test", "--min-coverage", "100"]).exits(0).says("2 tests passed");
+    project.run(&["test", "contracts/b.test.vplan"]).exits(0).says("  contracts/web.vplan:3  web/unit: in no plan\n");
+    project.write("contracts/verify.vplan", main.replace("web/lint all", "web/lnit all"));
+    project.run(&["test"]).exits(3).warns("unknown check `web/lnit`").warns("web/lint");
+    project.write("contracts/verify.vplan", main.replace("web.vplan", "none.vplan"));
+    project.run(&["test"]).exits(3).never_says("unknown check");
+}
+
 /// Whether a text is well-formed XML of elements, attributes and text: every tag closed, every character allowed.
 fn well_formed(text: &str) {
     let mut open: Vec<&str> = Vec::new();

@@ -9,6 +9,8 @@ mod examples;
 mod execution;
 mod expect;
 mod faults;
+mod golden;
+mod modes;
 mod props;
 mod readme;
 mod runner;

@@ -116,6 +116,11 @@ impl Diagnostics {
         self.0
     }
 
+    /// All of them, given away.
+    pub fn into_iter(self) -> impl Iterator<Item = Diagnostic> {
+        self.0.into_iter()
+    }
+
     /// All of them, in the order in which they were found.
     pub fn iter(&self) -> impl Iterator<Item = &Diagnostic> {
         self.0.iter()

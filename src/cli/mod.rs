@@ -4,6 +4,7 @@ pub mod args;
 pub mod command;
 pub mod error;
 pub mod progress;
+pub mod propose;
 pub mod render;
 pub mod session;
 pub mod terminal;
@@ -40,6 +41,7 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Command::Recover(args) => command::recover::run(&line.global, &args, &terminal),
         Command::Classify(args) => command::classify::run(&line.global, &args, &terminal),
         Command::Argv(args) => command::argv::run(&line.global, &args, &terminal),
+        Command::Std(args) => command::std::run(&line.global, &args, &terminal),
         Command::Completions(args) => command::completions::run(&args, &terminal),
         Command::Man(args) => command::man::run(&args, &terminal),
         Command::Help(args) => command::help::run(&args, &terminal),

@@ -3,7 +3,9 @@
 use super::args::{Deny, Global, ListFormat, Mode, Request as Asked, Risk};
 use super::command::command;
 use super::error::Failure;
+use super::propose::Asking;
 use super::terminal::Terminal;
+use crate::base::canon::Digest;
 use crate::base::command::Command;
 use crate::base::diagnostic::Severity;
 use crate::base::word::visible;
@@ -12,6 +14,7 @@ use crate::effect::facts::{self, Ground};
 use crate::effect::files;
 use crate::effect::git::Git;
 use crate::effect::load::{self, LoadError, Loaded, Site, Wanted};
+use crate::effect::pins::NothingPinned;
 use crate::effect::{git, infer, input};
 use crate::plan::compile::{Compiled, compile};
 use crate::plan::definition::changed_definitions;
@@ -67,10 +70,13 @@ impl Session {
             min_tier: asked.min_tier,
             explicit,
             inferred: Vec::new(),
+            proposal: None,
             mode: match asked.mode {
                 Mode::Off => PlanMode::Off,
                 Mode::Contract => PlanMode::Contract,
                 Mode::Fallback => PlanMode::Fallback,
+                Mode::Llm => PlanMode::Llm,
+                Mode::Hybrid => PlanMode::Hybrid,
             },
             only: asked.only.iter().map(|o| selector(o)).collect(),
             skip: skips(asked)?,
@@ -80,8 +86,7 @@ impl Session {
             no_recover: asked.no_recover,
         };
         if asked.mode == Mode::Fallback && loaded.is_none() {
-            let found = infer::infer(&site.root).map_err(|e| root_failed(&site.root, &e))?;
-            request.inferred = found.into_iter().map(|i| (i.id, i.command)).collect();
+            request.inferred = inferred(&site)?;
         }
         Ok(Self { site, gathered, loaded, request })
     }
@@ -92,34 +97,24 @@ impl Session {
         self.loaded.as_ref().and_then(|l| l.contract.as_ref())
     }
 
-    /// Compiles the plan, and repairs what is known for certain to break.
+    /// Compiles the plan, asks the proposer where the mode says so, and repairs what is known for certain to break.
     ///
     /// # Errors
-    /// A request that does not fit the contract (exit 2), a step that `--deny` refuses (exit 40).
-    pub fn plan(&self, asked: &Asked) -> Result<(Plan, Facts), Failure> {
+    /// A request that does not fit the contract (exit 2), a step that `--deny` refuses (exit 40), a proposer that does not
+    /// answer (exit 5) or may not be asked (exit 4).
+    pub fn plan(&mut self, asked: &Asked, asking: Asking) -> Result<(Plan, Facts), Failure> {
         let mut facts = Facts::default();
-        let mut plan = None;
-        for round in 1..=ROUNDS {
-            match compile(self.contract(), &self.request, &facts)? {
-                Compiled::Plan(compiled) => {
-                    tracing::debug!(
-                        round,
-                        steps = compiled.steps.len(),
-                        omitted = compiled.omitted.len(),
-                        digest = compiled.digest.as_ref().map(tracing::field::display),
-                        "compiled"
-                    );
-                    plan = Some(*compiled);
-                    break;
-                }
-                Compiled::Needs(questions) => {
-                    tracing::debug!(round, questions = questions.len(), "compiling needs facts");
-                    facts.0.extend(self.answer(&questions).0);
-                }
-            }
+        if asked.mode == Mode::Llm {
+            self.request.proposal = self.propose(asked, asking, true)?;
         }
-        let stuck = || Failure::new(Exit::Internal.code(), "vplan::internal", "compiling asks for facts without end");
-        let mut plan = plan.ok_or_else(stuck)?;
+        let mut plan = self.compile(&mut facts)?;
+        if asked.mode == Mode::Hybrid && plan.steps.is_empty() {
+            self.request.proposal = self.propose(asked, asking, false)?;
+            if self.request.proposal.as_ref().is_none_or(|p| p.commands.is_empty()) {
+                self.request.inferred = inferred(&self.site)?;
+            }
+            plan = self.compile(&mut facts)?;
+        }
         if !asked.no_preflight && !asked.no_recover {
             for _ in 0..ROUNDS {
                 let questions = recover::preflight_questions(&plan, &facts);
@@ -133,6 +128,34 @@ impl Session {
         }
         deny(&plan, &asked.deny)?;
         Ok((plan, facts))
+    }
+
+    /// Compiles, and gathers the facts that compiling asks for.
+    fn compile(&self, facts: &mut Facts) -> Result<Plan, Failure> {
+        for round in 1..=ROUNDS {
+            match compile(self.contract(), &self.request, facts)? {
+                Compiled::Plan(compiled) => {
+                    tracing::debug!(
+                        round,
+                        steps = compiled.steps.len(),
+                        omitted = compiled.omitted.len(),
+                        digest = compiled.digest.as_ref().map(tracing::field::display),
+                        "compiled"
+                    );
+                    return Ok(*compiled);
+                }
+                Compiled::Needs(questions) => {
+                    tracing::debug!(round, questions = questions.len(), "compiling needs facts");
+                    facts.0.extend(self.answer(&questions).0);
+                }
+            }
+        }
+        Err(Failure::new(Exit::Internal.code(), "vplan::internal", "compiling asks for facts without end"))
+    }
+
+    /// The answer that is recorded for a question.
+    pub(super) fn recorded(&self, _question: &Digest) -> Option<String> {
+        None
     }
 
     /// Answers questions about the repository; what cannot be looked at is "unknown", and then decides nothing.
@@ -169,7 +192,7 @@ pub fn locate(global: &Global) -> Result<Site, Failure> {
 /// There is none, or it cannot be read. An invalid one is no error here.
 pub fn load_contract(site: &Site, global: &Global) -> Result<Loaded, Failure> {
     let wanted = Wanted { contract: global.contract.as_deref(), revision: None, base: None, max_file: global.max_file };
-    load::load(site, &wanted).map_err(load_failed)
+    load::load(site, &wanted, &mut NothingPinned).map_err(load_failed)
 }
 
 fn gather(site: &Site, asked: &Asked) -> Result<Gathered, Failure> {
@@ -294,7 +317,7 @@ fn contract(
         base: gathered.base.as_ref(),
         max_file: global.max_file,
     };
-    match load::load(site, &wanted) {
+    match load::load(site, &wanted, &mut NothingPinned) {
         Ok(loaded) if loaded.contract.is_some() => Ok(Some(loaded)),
         Ok(loaded) => Err(invalid(loaded)),
         // Mode `off` verifies nothing and says so; it needs no contract, and passes no broken one over.
@@ -304,16 +327,19 @@ fn contract(
     }
 }
 
-/// The failure of a contract with errors.
+/// The failure of a contract with errors: exit 3, or 4 when only pinned imports are not to be had.
 #[must_use]
 pub fn invalid(loaded: Loaded) -> Failure {
     let list = loaded.diagnostics.sorted();
     let errors = list.iter().filter(|d| d.severity == Severity::Error).count();
-    let message = format!("the contract `{}` has {}", loaded.path, super::render::style::count(errors, "error"));
-    Failure {
-        diagnostics: Some(Box::new((loaded.sources, list))),
-        ..Failure::new(Exit::Contract.code(), "vplan::contract::invalid", message)
-    }
+    let failure = if loaded.drift {
+        let message = format!("the contract `{}` imports what its lock does not pin", loaded.path);
+        Failure::new(Exit::Drift.code(), "vplan::contract::drift", message)
+    } else {
+        let message = format!("the contract `{}` has {}", loaded.path, super::render::style::count(errors, "error"));
+        Failure::new(Exit::Contract.code(), "vplan::contract::invalid", message)
+    };
+    Failure { diagnostics: Some(Box::new((loaded.sources, list))), ..failure }
 }
 
 fn load_failed(error: LoadError) -> Failure {
@@ -329,6 +355,12 @@ fn load_failed(error: LoadError) -> Failure {
         Some(help) => failure.help(help),
         None => failure,
     }
+}
+
+/// What the repository declares: ids and commands.
+fn inferred(site: &Site) -> Result<Vec<(String, Command)>, Failure> {
+    let found = infer::infer(&site.root).map_err(|e| root_failed(&site.root, &e))?;
+    Ok(found.into_iter().map(|i| (i.id, i.command)).collect())
 }
 
 fn root_failed(root: &Path, error: &std::io::Error) -> Failure {

@@ -288,7 +288,8 @@ impl Known<'_> {
         closed: bool,
         sink: &mut Diagnostics,
     ) -> Option<Assertion> {
-        for name in names.iter().filter(|n| closed && !self.checks.contains(n.value.as_str())) {
+        let known = |name: &str| self.checks.contains(name) || self.names.is_absent(name);
+        for name in names.iter().filter(|n| closed && !known(&n.value)) {
             sink.push(self.names.unknown(UNKNOWN_CHECK, "check", name.as_ref(), self.checks.iter().copied()));
         }
         Some(Assertion { kind, names: names.to_vec(), place })

@@ -67,7 +67,8 @@ impl Checker<'_> {
         // A list that could not be read may have been the one that uses it.
         for (index, paths) in self.draft.paths.iter().enumerate().filter(|_| !self.incomplete) {
             let first = self.names.paths.get(paths.name.value.as_str()) == Some(&index);
-            if first && !self.paths.used.contains(&index) {
+            // What is imported may bring more than is used.
+            if first && paths.inclusion == 0 && !self.paths.used.contains(&index) {
                 self.sink.push(
                     Diagnostic::warning(UNUSED_PATHS, format!("`paths {}` is never used", paths.name.value))
                         .label(paths.name.place, "nothing refers to it")
@@ -139,7 +140,9 @@ impl Checker<'_> {
             SelKind::Glob(text) => self.glob(text, item).map(What::Glob),
             SelKind::Name(name) => {
                 let Some(index) = self.names.paths.get(name.as_str()).copied() else {
-                    self.sink.push(unknown_paths(&self.names, name, item));
+                    if !self.names.is_absent(name) {
+                        self.sink.push(unknown_paths(&self.names, name, item));
+                    }
                     return None;
                 };
                 self.paths.used.insert(index);
@@ -212,7 +215,8 @@ fn unknown_paths(names: &Names<'_>, name: &str, item: &Sel) -> Diagnostic {
     let known = names.paths.keys().copied();
     let mut error = names.unknown(UNKNOWN_PATHS, "named selection", At::new(name, item.what.place), known);
     if error.help.is_none() {
-        error = error.help(format!("a glob stands in quotes: `\"{name}\"`"));
+        let written = name.strip_prefix(names.namespace(name, item.what.place)).unwrap_or(name);
+        error = error.help(format!("a glob stands in quotes: `\"{written}\"`"));
     }
     error
 }

@@ -150,10 +150,9 @@ fn each_once<'a, T: Clone + Ord + 'a>(list: impl Iterator<Item = &'a T>) -> Vec<
 }
 
 impl Checker<'_> {
-    /// Reads the settings of all `defaults` blocks together.
-    pub(super) fn read_defaults(&mut self) -> Values {
-        let draft = self.draft;
-        for setting in &draft.defaults {
+    /// Reads the settings of all `defaults` blocks of a file together.
+    pub(super) fn read_defaults(&mut self, settings: &[At<Setting>]) -> Values {
+        for setting in settings {
             let keyword = setting.value.keyword();
             if !IN_DEFAULTS.contains(&keyword) {
                 self.sink.push(
@@ -163,9 +162,9 @@ impl Checker<'_> {
                 );
             }
         }
-        self.report_duplicates(&draft.defaults);
+        self.report_duplicates(settings);
         let mut values = Values::default();
-        for setting in draft.defaults.iter().filter(|s| IN_DEFAULTS.contains(&s.value.keyword())) {
+        for setting in settings.iter().filter(|s| IN_DEFAULTS.contains(&s.value.keyword())) {
             self.read(setting, &mut values);
         }
         values

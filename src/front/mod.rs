@@ -1,5 +1,6 @@
 //! Which formats can a contract be written in? One file each: source to draft.
 
+pub mod std;
 pub mod verify_contract_json;
 pub mod vplan;
 pub mod vplan_test;

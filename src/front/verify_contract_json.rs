@@ -172,6 +172,7 @@ impl Lowering<'_> {
                 conditions: conditions.to_vec(),
                 tier_block: None,
                 place,
+                inclusion: 0,
             })));
         }
     }

@@ -2,12 +2,14 @@
 
 use super::compile::{Asked, Input};
 use super::error::{self, PlanError};
+use super::proposal::Proposal;
 use super::request::{Mode, RequestRecord, Selector};
 use super::{ContractRef, Note, Origin, Plan, Policy, step};
 use crate::base::canon::Digest;
 use crate::base::command::Command;
 use crate::base::path::RepoPath;
 use crate::base::word::visible;
+use crate::contract::draft::Imported;
 use crate::contract::{BUILT_IN_ROLES, Contract, Gate, Limits, RecoverPolicy, Role, Scope};
 use std::collections::BTreeSet;
 
@@ -20,7 +22,7 @@ impl<'a> Input<'a> {
         Err(PlanError::unknown(error::UNKNOWN_ROLE, "role", role, self.contract.roles.keys().map(String::as_str)))
     }
 
-    /// Explicit commands, then inferred ones, with their ids.
+    /// Explicit commands, then proposed and inferred ones, with their ids.
     pub fn commands(&self) -> Vec<Asked<'a>> {
         let none = self.request.explicit.is_empty() && self.request.inferred.is_empty();
         if self.request.mode == Mode::Off || none {
@@ -36,11 +38,19 @@ impl<'a> Input<'a> {
                 None => step::id_of_command(command, &mut taken),
             };
             seen.push(command);
-            commands.push(Asked { command, id, origin: Origin::Explicit });
+            commands.push(Asked { command, id, origin: Origin::Explicit, describe: None });
         }
-        if self.declared.is_none() && self.request.mode == Mode::Fallback {
+        let mode = self.request.mode;
+        if matches!(mode, Mode::Llm | Mode::Hybrid) {
+            for (command, why) in self.request.proposal.iter().flat_map(|p| &p.commands) {
+                let id = step::id_of_command(command, &mut taken);
+                commands.push(Asked { command, id, origin: Origin::Proposed, describe: why.as_deref() });
+            }
+        }
+        if mode == Mode::Hybrid || (self.declared.is_none() && mode == Mode::Fallback) {
             for (id, command) in &self.request.inferred {
-                commands.push(Asked { command, id: step::unique(id.clone(), &mut taken), origin: Origin::Inferred });
+                let id = step::unique(id.clone(), &mut taken);
+                commands.push(Asked { command, id, origin: Origin::Inferred, describe: None });
             }
         }
         commands
@@ -90,8 +100,12 @@ impl<'a> Input<'a> {
         boundaries.sort();
         boundaries.dedup();
         let recover = &self.contract.recover;
-        let reference =
-            |c: &Contract| ContractRef { digest: c.digest.clone(), imports: Vec::new(), path: c.path.clone() };
+        let import = |i: &Imported| ContractRef { digest: i.digest.clone(), imports: Vec::new(), path: i.name.clone() };
+        let reference = |c: &Contract| {
+            let mut imports: Vec<ContractRef> = c.imports.iter().map(import).collect();
+            imports.sort_by(|a, b| a.path.cmp(&b.path));
+            ContractRef { digest: c.digest.clone(), imports, path: c.path.clone() }
+        };
         Plan {
             contract: self.declared.map(reference),
             digest: None,
@@ -112,6 +126,7 @@ impl<'a> Input<'a> {
                 min_tier: request.min_tier,
                 mode: request.mode,
                 only,
+                proposal: request.proposal.as_ref().map(Proposal::reference),
                 risk: request.risk,
                 role: role.to_owned(),
                 skip,
@@ -135,8 +150,14 @@ impl<'a> Input<'a> {
             let message = format!("{what} `{path}` is itself among the changed files");
             Some(Note { path: Some(path), ..note("contract-changed", message) })
         });
+        let imported =
+            contract.imports.iter().filter_map(|i| i.path.as_ref()).filter(|p| self.request.changed.contains(p));
+        let imported = imported.map(|path| {
+            let message = format!("the imported contract `{path}` is itself among the changed files");
+            Note { path: Some(path.clone()), ..note("contract-changed", message) }
+        });
         let outside = super::scope::outside(&contract.scope, &self.request.changed);
-        changed.chain(outside).collect()
+        changed.chain(imported).chain(outside).collect()
     }
 }
 
@@ -158,6 +179,7 @@ pub fn without_contract() -> Contract {
         name: None,
         path: String::new(),
         digest: Digest::of(b""),
+        imports: Vec::new(),
         checks: Vec::new(),
         conditions: Vec::new(),
         risks: Vec::new(),

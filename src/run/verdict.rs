@@ -454,8 +454,14 @@ mod tests {
 
     #[test]
     fn nothing_to_verify_and_what_is_required() {
-        let omitted =
-            |narrows| Omitted { id: "a".into(), line: None, narrows, reason: "waived".into(), reasons: Vec::new() };
+        let omitted = |narrows| Omitted {
+            file: None,
+            id: "a".into(),
+            line: None,
+            narrows,
+            reason: "waived".into(),
+            reasons: Vec::new(),
+        };
         let mut empty = plan(Vec::new());
         let ending = Ending::default();
         let (full, some) = (Require { full: true, some: false }, Require { full: false, some: true });

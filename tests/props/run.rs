@@ -339,7 +339,7 @@ proptest! {
         }
         if narrows {
             plan.omitted.push(vplan::plan::Omitted {
-                id: "x".into(), line: None, narrows: true, reason: "waived".into(), reasons: Vec::new(),
+                file: None, id: "x".into(), line: None, narrows: true, reason: "waived".into(), reasons: Vec::new(),
             });
         }
         let records: Vec<StepRecord> = plan.steps.iter().zip(&ends).map(|(step, (status, cause))| {

@@ -11,13 +11,14 @@ pub mod man;
 pub mod plan;
 pub mod recover;
 pub mod run;
+pub mod std;
 pub mod test;
 
 use super::args::{Format, Global};
 use super::error::Failure;
 use crate::base::command::Command;
 use crate::lang::command::parse_command;
-use std::ffi::OsStr;
+use ::std::ffi::OsStr;
 
 /// The format asked for, if the command has it.
 fn format(global: &Global, known: &[Format]) -> Result<Format, Failure> {

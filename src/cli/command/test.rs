@@ -97,7 +97,7 @@ pub fn run(global: &Global, args: &Test, terminal: &Terminal) -> Result<u8, Fail
     if verdicts.iter().any(|v| !v.passed()) {
         return Ok(Exit::Failed.code());
     }
-    enough(args, &contract, &results)
+    enough(args, &results)
 }
 
 /// All tests, valid ones; what is only doubtful about them is said.
@@ -144,7 +144,7 @@ fn gather(
 }
 
 /// `--min-coverage`
-fn enough(args: &Test, contract: &Contract, results: &Results<'_>) -> Result<u8, Failure> {
+fn enough(args: &Test, results: &Results<'_>) -> Result<u8, Failure> {
     const NAMED: usize = 5;
     let total = results.coverage.total();
     let least = usize::from(args.min_coverage.unwrap_or(0));
@@ -156,7 +156,7 @@ fn enough(args: &Test, contract: &Contract, results: &Results<'_>) -> Result<u8,
         .uncovered
         .iter()
         .take(NAMED)
-        .map(|i| format!("`{}` ({}:{}, {})", visible(i.name.as_bytes()), contract.path, i.line, i.never))
+        .map(|i| format!("`{}` ({}:{}, {})", visible(i.name.as_bytes()), visible(i.file.as_bytes()), i.line, i.never))
         .collect();
     let more = results.coverage.uncovered.len().saturating_sub(NAMED);
     if more > 0 {

@@ -83,7 +83,7 @@ impl<'a> Parser<'a> {
             diagnostic = diagnostic.help(format!("did you mean `{}`{hint}?", found.word));
         } else if self.guesses <= GUESSES {
             // `tests` stands in files of their own.
-            let unsupported = |s: &&Statement| matches!(s.keyword, Keyword::Import | Keyword::Tests);
+            let unsupported = |s: &&Statement| s.keyword == Keyword::Tests;
             let words: Vec<&str> = statement::allowed(context).filter(|s| !unsupported(s)).map(|s| s.word).collect();
             diagnostic = diagnostic.help(format!("{} stand: {}", context.name(), words.join(" ")));
         }
@@ -140,11 +140,6 @@ impl<'a> Parser<'a> {
                     self.stopped = found.bytes().all(|b| b.is_ascii_digit());
                 }
             }
-            Keyword::Import => self.report(
-                Diagnostic::error(error::IMPORT_UNSUPPORTED, "`import` is not supported yet")
-                    .label(place, "this version of vplan resolves no imports")
-                    .help("write the imported statements into this file"),
-            ),
             Keyword::TierBlock => {
                 let outer = self.frames.iter().find(|f| f.node.statement.keyword == Keyword::TierBlock);
                 if let Some(outer) = outer {

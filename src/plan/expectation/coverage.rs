@@ -73,9 +73,11 @@ impl ItemKind {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Item {
+    /// The file that it stands in: the contract, or what it imports.
+    pub file: String,
     /// The kind.
     pub kind: ItemKind,
-    /// Its line in the contract.
+    /// Its line in that file.
     pub line: usize,
     /// The check, the trigger, the role, or the head of the block.
     pub name: String,
@@ -124,19 +126,22 @@ impl Coverage {
             roles.insert(touched.role.as_str());
         }
         let mut coverage = Self { kinds: ItemKind::ALL.map(|k| (k, Count::default())).into(), uncovered: Vec::new() };
+        let file = |source| contract.imported(source).unwrap_or(&contract.path);
         for (i, check) in contract.checks.iter().enumerate() {
-            coverage.add(checks.contains(&i), ItemKind::Check, &check.id, check.line, "in no plan");
+            let place = (file(check.place.source), check.line);
+            coverage.add(checks.contains(&i), ItemKind::Check, &check.id, place, "in no plan");
         }
         for (i, condition) in contract.conditions.iter().enumerate() {
-            let head = head(&condition.test);
-            coverage.add(held.contains(&i), ItemKind::Condition, &head, condition.line, "never true");
-            coverage.add(failed.contains(&i), ItemKind::Condition, &head, condition.line, "never false");
+            let (head, place) = (head(&condition.test), (file(condition.source), condition.line));
+            coverage.add(held.contains(&i), ItemKind::Condition, &head, place, "never true");
+            coverage.add(failed.contains(&i), ItemKind::Condition, &head, place, "never false");
         }
         for (i, risk) in contract.risks.iter().enumerate() {
-            coverage.add(pulled.contains(&i), ItemKind::Trigger, &risk.name, risk.line, "never pulled");
+            let place = (file(risk.source), risk.line);
+            coverage.add(pulled.contains(&i), ItemKind::Trigger, &risk.name, place, "never pulled");
         }
-        for (role, line) in roles_of(contract) {
-            coverage.add(roles.contains(role), ItemKind::Role, role, line, "in no test");
+        for (role, place) in roles_of(contract) {
+            coverage.add(roles.contains(role), ItemKind::Role, role, place, "in no test");
         }
         coverage
     }
@@ -148,28 +153,29 @@ impl Coverage {
         Count { covered: sum(|c| c.covered), total: sum(|c| c.total) }
     }
 
-    fn add(&mut self, covered: bool, kind: ItemKind, name: &str, line: usize, never: &'static str) {
+    fn add(&mut self, covered: bool, kind: ItemKind, name: &str, (file, line): (&str, usize), never: &'static str) {
         let count = self.kinds.entry(kind).or_default();
         count.total += 1;
         count.covered += usize::from(covered);
         if !covered {
-            self.uncovered.push(Item { kind, line, name: name.to_owned(), never });
+            self.uncovered.push(Item { file: file.to_owned(), kind, line, name: name.to_owned(), never });
         }
     }
 }
 
-/// The roles that the contract speaks of, each with the first line that does.
-fn roles_of(contract: &Contract) -> BTreeMap<&str, usize> {
-    let blocks = contract.roles.iter().filter_map(|(name, role)| Some((name.as_str(), role.line?)));
-    let mut lines: BTreeMap<&str, usize> = blocks.collect();
+/// The roles that the contract speaks of, each with the place of its block, or else of the first condition that names it.
+fn roles_of(contract: &Contract) -> BTreeMap<&str, (&str, usize)> {
+    let own = contract.path.as_str();
+    let blocks = contract.roles.iter().filter_map(|(name, role)| Some((name.as_str(), (own, role.line?))));
+    let mut places: BTreeMap<&str, (&str, usize)> = blocks.collect();
     for condition in &contract.conditions {
         let Test::Role(roles) = &condition.test else { continue };
+        let file = contract.imported(condition.source).unwrap_or(own);
         for role in roles {
-            let line = lines.entry(role).or_insert(condition.line);
-            *line = condition.line.min(*line);
+            places.entry(role).or_insert((file, condition.line));
         }
     }
-    lines
+    places
 }
 
 /// The head of a conditional block, as it is written.

@@ -68,7 +68,7 @@ fn differences(results: &Results<'_>, verdict: &Verdict) -> Value {
 fn coverage(results: &Results<'_>) -> Value {
     let count = |c: &Count| json!({ "covered": c.covered, "percent": c.percent(), "total": c.total });
     let kinds = results.coverage.kinds.iter().map(|(kind, c)| (kind.plural().to_owned(), count(c)));
-    let item = |i: &Item| json!({ "file": results.contract.path, "kind": i.kind, "line": i.line, "name": i.name, "never": i.never });
+    let item = |i: &Item| json!({ "file": i.file, "kind": i.kind, "line": i.line, "name": i.name, "never": i.never });
     let mut all = count(&results.coverage.total());
     if let Some(map) = all.as_object_mut() {
         map.insert("kinds".to_owned(), Value::Object(kinds.collect()));

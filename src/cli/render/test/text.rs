@@ -66,10 +66,9 @@ fn coverage(results: &Results<'_>, color: bool, out: &mut String) {
     let total = results.coverage.total().percent();
     let parts = if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
     out.push_str(&format!("coverage {total}%{parts}\n"));
-    let path = visible(results.contract.path.as_bytes());
     let uncovered = &results.coverage.uncovered;
     for item in uncovered.iter().take(UNCOVERED) {
-        let place = format!("{path}:{}", item.line);
+        let place = format!("{}:{}", visible(item.file.as_bytes()), item.line);
         let text = format!("  {place}  {}: {}", cut(&visible(item.name.as_bytes()), 100), item.never);
         out.push_str(&format!("{}\n", paint(color, Tone::Faint, &text)));
     }
