@@ -24,8 +24,10 @@ impl<'a> Input<'a> {
 
     /// Explicit commands, then proposed and inferred ones, with their ids.
     pub fn commands(&self) -> Vec<Asked<'a>> {
-        let none = self.request.explicit.is_empty() && self.request.inferred.is_empty();
-        if self.request.mode == Mode::Off || none {
+        let request = self.request;
+        // The ids of ten thousand checks are not collected for nothing.
+        let none = request.explicit.is_empty() && request.inferred.is_empty() && request.proposal.is_none();
+        if request.mode == Mode::Off || none {
             return Vec::new();
         }
         let mut taken: BTreeSet<String> = self.contract.checks.iter().map(|c| c.id.clone()).collect();
