@@ -9,6 +9,7 @@ mod diagnostics;
 mod diff;
 mod examples;
 mod execution;
+mod expect;
 mod faults;
 mod golden;
 mod lock;

@@ -134,6 +134,7 @@ impl<'d> Checker<'d> {
             recover: self.recover(),
             gate: self.gate(),
             judge_with: self.judge_with(),
+            expects: self.expects(),
             checks: checks.into_iter().collect::<Option<_>>().unwrap_or_default(),
             conditions: conditions.into_iter().collect::<Option<_>>().unwrap_or_default(),
             risks,

@@ -9,6 +9,7 @@ pub mod digest;
 pub mod document;
 pub mod drift;
 pub mod error;
+pub mod expectation;
 pub mod explain;
 pub mod facts;
 pub mod frame;

@@ -46,20 +46,46 @@ const NONE: Mask = [0; WORDS];
 /// matches most files costs each list that names it one step a block, not one a file.
 #[must_use]
 pub fn match_all(selections: &[&Selection], changes: &ChangeSet) -> Vec<Selected> {
-    let lists = Lists::new(selections);
-    let mut tally = Tally::new(&lists);
-    let index = Index::new(&lists.globs);
-    let mut walk = Walk::new(&index);
-    let mut base = 0;
-    for block in changes.files().chunks(64 * WORDS) {
-        for (i, file) in block.iter().enumerate() {
-            (tally.word, tally.bit) = (i / 64, 1 << (i % 64));
-            walk.visit(file.path.as_bytes(), &mut tally);
-        }
-        tally.close(base);
-        base += 64 * WORDS as u32;
+    Matcher::new(selections).matches(changes)
+}
+
+/// Selections that are taken apart once, for many change sets.
+pub struct Matcher<'g> {
+    lists: Lists<'g>,
+    index: Index<'g>,
+}
+
+impl<'g> Matcher<'g> {
+    /// Takes selections apart.
+    #[must_use]
+    pub fn new(selections: &[&'g Selection]) -> Self {
+        let lists = Lists::new(selections);
+        let index = Index::new(&lists.globs);
+        Self { lists, index }
     }
-    tally.answers()
+
+    /// What [`match_all`] gives for these selections.
+    #[must_use]
+    pub fn matches(&self, changes: &ChangeSet) -> Vec<Selected> {
+        let mut tally = Tally::new(&self.lists);
+        let mut walk = Walk::new(&self.index);
+        let mut base = 0;
+        for block in changes.files().chunks(64 * WORDS) {
+            for (i, file) in block.iter().enumerate() {
+                (tally.word, tally.bit) = (i / 64, 1 << (i % 64));
+                walk.visit(file.path.as_bytes(), &mut tally);
+            }
+            tally.close(base);
+            base += 64 * WORDS as u32;
+        }
+        tally.answers()
+    }
+}
+
+impl std::fmt::Debug for Matcher<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Matcher").field("globs", &self.lists.globs.len()).finish_non_exhaustive()
+    }
 }
 
 /// What is known of the present block, and the hits so far.

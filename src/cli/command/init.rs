@@ -4,6 +4,7 @@
 use super::format;
 use crate::base::command::Command;
 use crate::base::path::RepoPath;
+use crate::base::word::quote_string as quote;
 use crate::base::word::visible;
 use crate::check::Kind;
 use crate::cli::args::{Format, Global, Init};
@@ -14,7 +15,6 @@ use crate::cli::terminal::Terminal;
 use crate::effect::infer::propose::{Part, Proposal, Proposed, propose};
 use crate::effect::load::DEFAULT_CONTRACT;
 use crate::effect::{files, load};
-use crate::lang::format::quote;
 use crate::run::verdict::Exit;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;

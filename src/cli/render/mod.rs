@@ -3,3 +3,4 @@
 pub mod diagnostic;
 pub mod report;
 pub mod style;
+pub mod test;
