@@ -276,7 +276,7 @@ fn what_cannot_be_compared() {
             2,
             "`plan.json` is a plan, `contracts/verify.vplan` is a contract",
         ),
-        (&["diff", "plan.json", "tampered.json"], 2, "`tampered.json`: the plan says its digest is"),
+        (&["diff", "plan.json", "tampered.json"], 4, "`tampered.json`: the plan says its digest is"),
         (&["diff", "plan.json", "list.json"], 2, "`list.json`: this is no plan"),
         (&["diff", "plan.json", "half.json"], 2, "`half.json`: this is no plan"),
         (&["diff", "plan.json", "latin.json"], 2, "is not UTF-8"),

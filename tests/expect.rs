@@ -483,7 +483,7 @@ fn case(request: &Request, exists: &BTreeSet<RepoPath>) -> Expect {
 /// Some of the paths that a contract asks for, and one that it does not.
 fn some_exist(contract: &Contract, dice: &[bool]) -> BTreeSet<RepoPath> {
     let asked = contract.conditions.iter().filter_map(|c| match &c.test {
-        Test::Exists(paths) => Some(paths.clone()),
+        Test::Exists(paths) | Test::Absent(paths) => Some(paths.clone()),
         _ => None,
     });
     let other = RepoPath::parse(b"it's \"there\"").unwrap();

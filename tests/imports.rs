@@ -317,7 +317,7 @@ fn files_of_another_repository() {
     assert!(loaded.drift, "nothing is wrong but the pin");
     assert_eq!(found(&loaded), [(NOT_PINNED.0.trim_start_matches("vplan::").to_owned(), format!("\"{url}\""))]);
     assert_eq!(loaded.origins.iter().map(ToString::to_string).collect::<Vec<_>>(), std::slice::from_ref(&url));
-    project.run(&["check"]).exits(4).warns("run `vplan lock`");
+    project.run(&["check"]).exits(4).warns("`vplan lock` fetches and pins it");
     project.run(&["explain", "--changed-none"]).exits(4).warns("vplan::contract::drift");
 
     // A path in it is a file of the same revision; `std:` is the same everywhere.
@@ -546,7 +546,7 @@ fn json_contracts_and_shipped_ones() {
     ]);
     let contract = load_with(&project, &mut NothingPinned).contract.unwrap();
     let ids: Vec<&str> = contract.checks.iter().map(|c| c.id.as_str()).collect();
-    assert_eq!(ids, ["old/echo-a", "old/echo-a-2", "old/echo-b", "format", "compile", "clippy", "unit"]);
+    assert_eq!(ids, ["old/echo-a", "old/echo-a-2", "old/echo-b", "fmt", "check", "clippy", "test", "doc", "deny"]);
     assert_eq!(contract.checks[0].dir.to_string(), "old");
     assert!(contract.imports.iter().all(|i| i.digest != vplan::base::canon::Digest::of(b"")));
 }
