@@ -44,7 +44,7 @@ fn sort_nodes(nodes: &mut [Node<'_>]) {
 
 /// Blocks whose lines mean the same in any order. The lines of a `file` block are tried in order, and the statements of a
 /// group are checks.
-fn is_sorted_block(context: Context) -> bool {
+pub(super) fn is_sorted_block(context: Context) -> bool {
     matches!(context, Context::Check | Context::Defaults | Context::Limits | Context::Gate)
 }
 
@@ -109,7 +109,7 @@ fn write_arg(arg: &Arg<'_>, out: &mut String) {
 }
 
 /// Writes a string in the shorter of the two quotings; with `"` when both are equally long or only that can hold it.
-fn quote(text: &str) -> Cow<'_, str> {
+pub(super) fn quote(text: &str) -> Cow<'_, str> {
     let hidden = text.chars().any(is_unsafe_to_show);
     let escapes = text.bytes().filter(|b| matches!(b, b'"' | b'\\')).count();
     if !hidden && escapes > 0 && !text.contains('\'') {
