@@ -46,6 +46,8 @@ const WRONG: &[(&[&str], i32, &str)] = &[
     (&["run", "--grant-env", "1X", "--changed-none"], 2, "1X"),
     (&["run", "--deny", "anything"], 2, "anything"),
     (&["check", "--deny", "nonsense"], 2, "nonsense"),
+    (&["fmt", "no-such-file.vplan"], 2, "no-such-file.vplan"),
+    (&["fmt", "--check=maybe"], 2, "maybe"),
     (&["argv"], 2, "TEXT"),
     (&["classify"], 2, "--command"),
     (&["classify", "--command", "make", "--exit", "many"], 2, "many"),

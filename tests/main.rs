@@ -8,6 +8,7 @@ mod diagnostics;
 mod examples;
 mod execution;
 mod faults;
+mod fmt;
 mod props;
 mod readme;
 mod runner;

@@ -31,6 +31,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("tempfile", &["effect/"]),
     ("jsonc_parser", &["front/"]),
     ("kdl", &["plan/kdl.rs"]),
+    ("similar", &["cli/"]),
     ("proptest", &["arbitrary"]),
 ];
 

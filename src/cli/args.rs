@@ -48,6 +48,7 @@ impl CommandLine {
             "check" => Check::augment_args,
             "classify" => Classify::augment_args,
             "explain" => Explain::augment_args,
+            "fmt" => super::command::fmt::Fmt::augment_args,
             "plan" => PlanArgs::augment_args,
             "recover" => Recover::augment_args,
             "run" => Run::augment_args,
@@ -126,6 +127,8 @@ pub enum Command {
     Init(Init),
     /// Validate the contract and show everything that is wrong with it.
     Check(Check),
+    /// Write the contract in its one layout.
+    Fmt(super::command::fmt::Fmt),
     /// Show what would run for this change, and why, and what would not, and why not.
     Explain(Explain),
     /// Print the plan for this change.
@@ -501,6 +504,7 @@ mod tests {
             ("run --grant-env A --grant-env B --max-output 1GiB --events - --attempt 2", true),
             ("argv -x", true),
             ("check --deny warnings", true),
+            ("fmt --check a.vplan - --format json", true),
             ("classify --command x --exit -1", true),
             ("recover --command a --command b --failed 2 --exit 1", true),
             // Everything else takes the long way.

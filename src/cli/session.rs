@@ -316,7 +316,7 @@ pub fn invalid(loaded: Loaded) -> Failure {
     }
 }
 
-fn load_failed(error: LoadError) -> Failure {
+pub(super) fn load_failed(error: LoadError) -> Failure {
     let exit = match &error {
         LoadError::Missing(_)
         | LoadError::Deleted { .. }

@@ -5,6 +5,7 @@ pub mod check;
 pub mod classify;
 pub mod completions;
 pub mod explain;
+pub mod fmt;
 pub mod help;
 pub mod init;
 pub mod man;

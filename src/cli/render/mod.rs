@@ -1,5 +1,6 @@
 //! How are results written for people and machines?
 
 pub mod diagnostic;
+pub mod diff;
 pub mod report;
 pub mod style;
