@@ -302,9 +302,13 @@ pub struct Init {
 /// `vplan check`
 #[derive(Debug, Args)]
 pub struct Check {
-    /// Take these for errors: `warnings`, `shell`, or a code (repeatable).
+    /// Take these for errors: `warnings`, `shell`, or a code or its last part (repeatable).
     #[arg(long, value_name = "WHAT")]
     pub deny: Vec<String>,
+    /// List the tracked files that no condition mentions: that neither the list of a `whenChanged…` around a check nor a `risk`
+    /// selects. A check without such a condition mentions no file, although it runs for every one.
+    #[arg(long)]
+    pub uncovered: bool,
 }
 
 /// `vplan explain`
@@ -504,6 +508,7 @@ mod tests {
             ("run --grant-env A --grant-env B --max-output 1GiB --events - --attempt 2", true),
             ("argv -x", true),
             ("check --deny warnings", true),
+            ("check --uncovered --deny never_selected", true),
             ("fmt --check a.vplan - --format json", true),
             ("classify --command x --exit -1", true),
             ("recover --command a --command b --failed 2 --exit 1", true),

@@ -10,6 +10,7 @@ pub mod error;
 pub mod explain;
 pub mod facts;
 pub mod frame;
+pub mod imply;
 pub mod kdl;
 mod merge;
 pub mod order;
