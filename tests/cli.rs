@@ -360,13 +360,6 @@ fn check_compares_the_contract_with_the_repository() {
 }
 
 #[test]
-fn check_needs_no_git() {
-    let project = Project::bare();
-    project.write("contracts/verify.vplan", "vplan 1\nwhenChangedAny \"nowhere/**\" {\n  check a: true\n}\n");
-    project.run(&["check", "--deny", "warnings"]).exits(0).is_quiet();
-}
-
-#[test]
 fn a_message_shows_the_whole_line() {
     let project = Project::contract("vplan 1\r\n\tcheck a: echo größe && true\r\n");
     project

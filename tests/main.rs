@@ -3,6 +3,7 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "tests are outside the pure core")]
 
 mod changes;
+mod check;
 mod cli;
 mod diagnostics;
 mod examples;

@@ -54,7 +54,8 @@ pub fn reformat(source: &Source, id: SourceId, caps: &Caps) -> Result<Formatted,
 #[must_use]
 pub fn layout(source: &Source, ast: &Ast<'_>) -> String {
     let text = source.text();
-    let mut writer = Writer { text, out: String::with_capacity(text.len() + text.len() / 8), fresh: true, blank: false };
+    let mut writer =
+        Writer { text, out: String::with_capacity(text.len() + text.len() / 8), fresh: true, blank: false };
     ast.nodes.iter().for_each(|node| writer.node(node, &node.before, 0));
     writer.trivia(&ast.end, 0);
     writer.out
@@ -383,7 +384,10 @@ mod tests {
             ("a \\\\\n", "a \\\\"),
             ("echo 'x \\\n y", "echo 'x \\\n      y"),
         ] {
-            becomes(&format!("vplan 1\ncheck a {{\n shell {text}\n}}\n"), &format!("vplan 1\ncheck a {{\n  shell {want}\n}}\n"));
+            becomes(
+                &format!("vplan 1\ncheck a {{\n shell {text}\n}}\n"),
+                &format!("vplan 1\ncheck a {{\n  shell {want}\n}}\n"),
+            );
         }
     }
 

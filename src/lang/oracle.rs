@@ -82,7 +82,8 @@ pub fn fmt(bytes: &[u8]) -> Result<(), String> {
     if written.lines().any(|line| line.ends_with([' ', '\t', '\r'])) {
         return fail("blanks at the end of a line");
     }
-    if written.starts_with('\n') || written.contains("\n\n\n") || !written.ends_with('\n') || written.ends_with("\n\n") {
+    if written.starts_with('\n') || written.contains("\n\n\n") || !written.ends_with('\n') || written.ends_with("\n\n")
+    {
         return fail("blank lines");
     }
     let edges = |ast: &Ast<'_>| blank_edges(&ast.nodes);

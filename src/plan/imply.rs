@@ -16,9 +16,8 @@ pub fn implies(a: &Test, b: &Test) -> bool {
         _ if a == b => true,
         (Test::Role(a), Test::Role(b)) => a.iter().all(|role| b.contains(role)),
         (Test::Exists(a), Test::Exists(b)) => b.iter().all(|path| a.contains(path)),
-        (Test::ChangedAny(a) | Test::ChangedOnly(a), Test::ChangedAny(b)) | (Test::ChangedOnly(a), Test::ChangedOnly(b)) => {
-            covers(b, a, steps)
-        }
+        (Test::ChangedAny(a) | Test::ChangedOnly(a), Test::ChangedAny(b))
+        | (Test::ChangedOnly(a), Test::ChangedOnly(b)) => covers(b, a, steps),
         (Test::ChangedNone(a), Test::ChangedNone(b)) => covers(a, b, steps),
         (Test::ChangedOnly(a), Test::ChangedNone(b)) => disjoint(a, b, steps),
         // Each item of `whenChangedAll` is a `whenChangedAny` of its own, the exclusions included.
@@ -40,9 +39,8 @@ pub fn contradicts(a: &Test, b: &Test) -> bool {
         (Test::ChangedAll(all), Test::ChangedNone(none)) | (Test::ChangedNone(none), Test::ChangedAll(all)) => {
             alone(all).any(|one| covers(none, &one, steps))
         }
-        (Test::ChangedOnly(a), Test::ChangedOnly(b) | Test::ChangedAny(b)) | (Test::ChangedAny(b), Test::ChangedOnly(a)) => {
-            disjoint(a, b, steps)
-        }
+        (Test::ChangedOnly(a), Test::ChangedOnly(b) | Test::ChangedAny(b))
+        | (Test::ChangedAny(b), Test::ChangedOnly(a)) => disjoint(a, b, steps),
         (Test::ChangedOnly(only), Test::ChangedAll(all)) | (Test::ChangedAll(all), Test::ChangedOnly(only)) => {
             alone(all).any(|one| disjoint(only, &one, steps))
         }
@@ -64,9 +62,11 @@ impl Steps {
 /// Each positive item with the exclusions of its list.
 fn alone(selection: &Selection) -> impl Iterator<Item = Selection> + '_ {
     let excluded = selection.items.iter().filter(|i| i.not);
-    selection.items.iter().filter(|i| !i.not).map(move |item| Selection {
-        items: std::iter::once(item).chain(excluded.clone()).cloned().collect(),
-    })
+    selection
+        .items
+        .iter()
+        .filter(|i| !i.not)
+        .map(move |item| Selection { items: std::iter::once(item).chain(excluded.clone()).cloned().collect() })
 }
 
 /// Whether `a` selects everything that `b` selects.
@@ -123,12 +123,12 @@ fn item_disjoint(a: &What, b: &What, steps: &mut Steps) -> bool {
     }
     match (a, b) {
         (What::Glob(a), What::Glob(b)) => glob_disjoint(a, b),
-        (What::Paths { items, .. }, other) | (other, What::Paths { items, .. }) => items.items.iter().filter(|i| !i.not).all(
-            |item| {
+        (What::Paths { items, .. }, other) | (other, What::Paths { items, .. }) => {
+            items.items.iter().filter(|i| !i.not).all(|item| {
                 items.items.iter().any(|not| not.not && item_covers(&not.what, other, steps))
                     || item_disjoint(&item.what, other, steps)
-            },
-        ),
+            })
+        }
     }
 }
 
@@ -148,7 +148,8 @@ fn glob_covers(a: &Glob, b: &Glob) -> bool {
         return true;
     }
     // `**/*.md` has every path that ends so.
-    a.strip_prefix("**/*").is_some_and(|end| !end.is_empty() && !end.contains(SPECIAL) && !end.contains('/') && b.ends_with(end))
+    a.strip_prefix("**/*")
+        .is_some_and(|end| !end.is_empty() && !end.contains(SPECIAL) && !end.contains('/') && b.ends_with(end))
 }
 
 fn glob_disjoint(a: &Glob, b: &Glob) -> bool {

@@ -11,8 +11,8 @@ use crate::cli::render::{diagnostic, diff};
 use crate::cli::session::{load_failed, locate};
 use crate::cli::terminal::Terminal;
 use crate::effect::files::rewrite::{Editable, named};
-use crate::effect::load::{self, LoadError};
 use crate::effect::input;
+use crate::effect::load::{self, LoadError};
 use crate::lang::layout::{Formatted, reformat};
 use crate::lang::parse::Caps;
 use crate::run::verdict::Exit;
@@ -204,9 +204,8 @@ fn one(item: &mut Item, global: &Global, sources: &mut Sources, faults: &mut Vec
 
 fn write(item: &Item) -> Result<(), Failure> {
     let (Some(file), Some(new)) = (&item.file, &item.new) else { return Ok(()) };
-    file.rewrite(new.as_bytes()).map_err(|e| {
-        Failure::usage("vplan::usage::unwritable", format!("`{}` cannot be written: {e}", item.name))
-    })
+    file.rewrite(new.as_bytes())
+        .map_err(|e| Failure::usage("vplan::usage::unwritable", format!("`{}` cannot be written: {e}", item.name)))
 }
 
 fn print_text(items: &[Item], check: bool, sound: bool, terminal: &Terminal) {

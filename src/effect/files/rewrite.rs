@@ -138,7 +138,9 @@ mod tests {
         assert_eq!(std::fs::read_dir(&root).unwrap().count(), 1, "nothing is left behind");
         std::os::unix::fs::symlink("/etc/passwd", root.join("out")).unwrap();
         std::os::unix::fs::symlink("none", root.join("broken")).unwrap();
-        for (name, want) in [("out", "out of"), ("broken", "symlink to nothing"), ("none", "no such"), (".", "directory")] {
+        for (name, want) in
+            [("out", "out of"), ("broken", "symlink to nothing"), ("none", "no such"), (".", "directory")]
+        {
             let error = Editable::read(&root.join(name), Some(&root), 10).unwrap_err().to_string();
             assert!(error.contains(want), "{name}: {error}");
         }

@@ -30,10 +30,11 @@ enum Never<'a> {
 
 /// Checks that nothing selects, and that nothing which is selected needs.
 pub(super) fn never_selected(contract: &Contract, sink: &mut Diagnostics) {
-    let mut alone: BTreeMap<usize, bool> = BTreeMap::new();
+    // Blocks are shared by the checks in them.
+    let mut decided: BTreeMap<(usize, usize), bool> = BTreeMap::new();
     let mut never: BTreeMap<usize, Never<'_>> = BTreeMap::new();
     for (index, check) in contract.checks.iter().enumerate() {
-        let mut reasons = check.placements.iter().map(|p| why_never(contract, check, p, &mut alone));
+        let mut reasons = check.placements.iter().map(|p| why_never(contract, check, p, &mut decided));
         // The first reason stands for all; `None` is a placement that may well apply.
         if let Some(Some(reason)) = reasons.next()
             && reasons.all(|r| r.is_some())
@@ -56,7 +57,8 @@ pub(super) fn never_selected(contract: &Contract, sink: &mut Diagnostics) {
             Never::NoRole => "no role is named by every `byRole` around it".to_owned(),
         };
         sink.push(
-            Diagnostic::warning(NEVER_SELECTED, format!("no request can select `{}`", check.id)).label(check.place, why),
+            Diagnostic::warning(NEVER_SELECTED, format!("no request can select `{}`", check.id))
+                .label(check.place, why),
         );
     }
 }
@@ -65,16 +67,15 @@ fn why_never<'a>(
     contract: &'a Contract,
     check: &Check,
     placement: &Placement,
-    alone: &mut BTreeMap<usize, bool>,
+    decided: &mut BTreeMap<(usize, usize), bool>,
 ) -> Option<Never<'a>> {
     let around: Vec<(usize, &Condition)> =
         placement.conditions.iter().filter_map(|i| Some((*i, contract.conditions.get(*i)?))).collect();
     for (i, (index, a)) in around.iter().enumerate() {
-        if *alone.entry(*index).or_insert_with(|| contradicts(&a.test, &a.test)) {
-            return Some(Never::Alone(a));
-        }
-        if let Some((_, b)) = around.iter().skip(i + 1).find(|(_, b)| contradicts(&a.test, &b.test)) {
-            return Some(Never::Both(a, b));
+        for (other, b) in around.iter().skip(i) {
+            if *decided.entry((*index, *other)).or_insert_with(|| contradicts(&a.test, &b.test)) {
+                return Some(if index == other { Never::Alone(a) } else { Never::Both(a, b) });
+            }
         }
     }
     let asked = |name: &String| {
@@ -103,7 +104,8 @@ struct Work<'a> {
 /// Checks that do what another does, and are in a plan only if that one is.
 pub(super) fn shadowed(contract: &Contract, sink: &mut Diagnostics) {
     // The same work at two moments is two obligations: whatever is ordered or needed is left alone.
-    let mut placed: BTreeSet<usize> = contract.sequences.iter().flat_map(|s| s.groups.iter().flatten()).copied().collect();
+    let mut placed: BTreeSet<usize> =
+        contract.sequences.iter().flat_map(|s| s.groups.iter().flatten()).copied().collect();
     placed.extend(contract.checks.iter().flat_map(|c| &c.needs));
     let plain = |(index, check): &(usize, &Check)| {
         let effects = !(check.produces.is_empty() && check.cleans.is_empty() && check.requires.is_empty());
@@ -124,15 +126,24 @@ pub(super) fn shadowed(contract: &Contract, sink: &mut Diagnostics) {
         // A later one yields to an earlier one, so that of two that are the same in everything one stays.
         for (i, check) in checks.iter().enumerate().rev() {
             let by = |(j, other): &(usize, &&Check)| {
-                *j != i && !gone.contains(j) && same_judgement(check, other) && always_beside(contract, check, other, restricted)
+                *j != i
+                    && !gone.contains(j)
+                    && same_judgement(check, other)
+                    && always_beside(contract, check, other, restricted)
             };
             if let Some((_, other)) = checks.iter().enumerate().take(COMPARED).find(by) {
                 gone.insert(i);
                 sink.push(
-                    Diagnostic::warning(SHADOWED, format!("`{}` does what `{}` does, and is never planned without it", check.id, other.id))
-                        .label(check.place, "adds nothing")
-                        .label(other.place, "the same work, whenever the other is asked for")
-                        .help("leave it out, or give it other conditions"),
+                    Diagnostic::warning(
+                        SHADOWED,
+                        format!(
+                            "`{}` does what `{}` does, and is selected only where `{}` is, too",
+                            check.id, other.id, other.id
+                        ),
+                    )
+                    .label(check.place, "adds nothing")
+                    .label(other.place, "the same work, whenever the other is asked for")
+                    .help("leave it out, or give it other conditions"),
                 );
             }
         }
@@ -141,14 +152,14 @@ pub(super) fn shadowed(contract: &Contract, sink: &mut Diagnostics) {
 
 /// Whether both judge what they see in the same way.
 fn same_judgement(a: &Check, b: &Check) -> bool {
-    let what = |c: &Check| {
-        let numbers = (c.timeout_ms, c.retries, c.max_errors, c.max_warnings, c.min_tests);
-        let words = (c.pass_env.clone(), c.tool_path.clone(), c.exit.clone(), c.skip_exit.clone(), c.exclusive.clone());
-        let read = (c.format.clone(), c.report.clone(), c.severity, c.optional);
-        let files = (c.unchanged.clone(), c.inputs.clone(), c.context.clone());
-        (numbers, words, read, files)
-    };
-    what(a) == what(b)
+    a.timeout_ms == b.timeout_ms
+        && a.retries == b.retries
+        && (a.max_errors, a.max_warnings, a.min_tests) == (b.max_errors, b.max_warnings, b.min_tests)
+        && (a.severity, a.optional) == (b.severity, b.optional)
+        && (&a.exit, &a.skip_exit) == (&b.exit, &b.skip_exit)
+        && (&a.pass_env, &a.tool_path) == (&b.pass_env, &b.tool_path)
+        && (&a.format, &a.report, &a.exclusive) == (&b.format, &b.report, &b.exclusive)
+        && (&a.unchanged, &a.inputs, &a.context) == (&b.unchanged, &b.inputs, &b.context)
 }
 
 /// Whether every plan with `a` has `b`.

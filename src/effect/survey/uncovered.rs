@@ -34,7 +34,8 @@ pub struct Uncovered {
 /// What git says.
 pub fn uncovered(contract: &Contract, git: &Git) -> Result<Uncovered, GitError> {
     let tracked = git.tracked()?;
-    let files = ChangeSet::new(tracked.into_iter().map(|path| ChangedFile { path, status: Status::Modified }).collect());
+    let files =
+        ChangeSet::new(tracked.into_iter().map(|path| ChangedFile { path, status: Status::Modified }).collect());
     let mentioned = match_each(&mentions(contract), &files);
     let all: Vec<(&RepoPath, bool)> = files.files().iter().map(|f| &f.path).zip(mentioned).collect();
     let left: Vec<RepoPath> = all.iter().filter(|(_, mentioned)| !mentioned).map(|(path, _)| (*path).clone()).collect();
@@ -135,9 +136,17 @@ mod tests {
 
     #[test]
     fn the_list_is_bounded() {
-        let many = Uncovered { tracked: 90, files: vec![RepoPath::root(); 60], groups: (0..60).map(|i| (format!("d{i}/**"), 1)).collect() };
+        let many = Uncovered {
+            tracked: 90,
+            files: vec![RepoPath::root(); 60],
+            groups: (0..60).map(|i| (format!("d{i}/**"), 1)).collect(),
+        };
         let help = many.diagnostic().unwrap().help.unwrap();
-        assert!(help.starts_with("d0/** (1 file), d1/** (1 file)") && help.ends_with("d19/** (1 file), and 40 more (40 files)"), "{help}");
+        assert!(
+            help.starts_with("d0/** (1 file), d1/** (1 file)")
+                && help.ends_with("d19/** (1 file), and 40 more (40 files)"),
+            "{help}"
+        );
         assert!(Uncovered::default().diagnostic().is_none());
     }
 }
