@@ -173,3 +173,15 @@ fn our_own_contracts_are_formatted() {
     args.extend(all);
     Project::bare().run(&args).exits(0);
 }
+
+#[test]
+fn the_examples_of_the_reference_are_formatted() {
+    let examples: Vec<&str> =
+        vplan::lang::GRAMMAR.split("```vplan\n").skip(1).filter_map(|b| b.split("```").next()).collect();
+    assert!(examples.len() >= 5);
+    for example in examples {
+        let header = if example.starts_with("vplan 1\n") { "" } else { "vplan 1\n" };
+        let ran = Project::bare().vplan(&["fmt", "-", "--check"]).stdin(format!("{header}{example}")).run();
+        assert_ne!(ran.exit, Some(40), "{}", ran.out());
+    }
+}
