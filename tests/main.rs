@@ -10,6 +10,7 @@ mod examples;
 mod execution;
 mod faults;
 mod fmt;
+mod modes;
 mod props;
 mod readme;
 mod runner;

@@ -40,6 +40,7 @@ pub fn plan(steps: Vec<Step>) -> Plan {
         min_tier: 0,
         mode: Mode::Contract,
         only: Vec::new(),
+        proposal: None,
         risk: Risk::Medium,
         role: "worker".to_owned(),
         skip: Vec::new(),

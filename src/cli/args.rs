@@ -180,6 +180,13 @@ pub struct Request {
     /// Where checks come from.
     #[arg(long, value_name = "MODE", default_value = "contract")]
     pub mode: Mode,
+    /// The program that proposes commands (modes `llm` and `hybrid`): it reads a JSON question from standard input and writes a
+    /// JSON answer. Only `run` and `lock --record` start it; the others use recorded answers.
+    #[arg(long, value_name = "COMMAND", allow_hyphen_values = true)]
+    pub proposer: Option<OsString>,
+    /// How long the proposer may take.
+    #[arg(long, value_name = "DURATION", default_value = "2m", value_parser = duration)]
+    pub proposer_timeout: u64,
     /// Only this check, or `tag:NAME` (repeatable).
     #[arg(long, value_name = "NAME")]
     pub only: Vec<String>,
@@ -286,6 +293,10 @@ pub enum Mode {
     Contract,
     /// The contract, or what the repository declares where there is none.
     Fallback,
+    /// The contract, and always what `--proposer` adds.
+    Llm,
+    /// The contract; where it asks for nothing, `--proposer`; where that knows nothing, what the repository declares.
+    Hybrid,
 }
 
 /// `vplan init`

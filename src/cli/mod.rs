@@ -4,6 +4,7 @@ pub mod args;
 pub mod command;
 pub mod error;
 pub mod progress;
+pub mod propose;
 pub mod render;
 pub mod session;
 pub mod terminal;

@@ -3,7 +3,9 @@
 use super::args::{Deny, Global, ListFormat, Mode, Request as Asked, Risk};
 use super::command::command;
 use super::error::Failure;
+use super::propose::Asking;
 use super::terminal::Terminal;
+use crate::base::canon::Digest;
 use crate::base::command::Command;
 use crate::base::diagnostic::Severity;
 use crate::base::word::visible;
@@ -67,10 +69,13 @@ impl Session {
             min_tier: asked.min_tier,
             explicit,
             inferred: Vec::new(),
+            proposal: None,
             mode: match asked.mode {
                 Mode::Off => PlanMode::Off,
                 Mode::Contract => PlanMode::Contract,
                 Mode::Fallback => PlanMode::Fallback,
+                Mode::Llm => PlanMode::Llm,
+                Mode::Hybrid => PlanMode::Hybrid,
             },
             only: asked.only.iter().map(|o| selector(o)).collect(),
             skip: skips(asked)?,
@@ -80,8 +85,7 @@ impl Session {
             no_recover: asked.no_recover,
         };
         if asked.mode == Mode::Fallback && loaded.is_none() {
-            let found = infer::infer(&site.root).map_err(|e| root_failed(&site.root, &e))?;
-            request.inferred = found.into_iter().map(|i| (i.id, i.command)).collect();
+            request.inferred = inferred(&site)?;
         }
         Ok(Self { site, gathered, loaded, request })
     }
@@ -92,34 +96,24 @@ impl Session {
         self.loaded.as_ref().and_then(|l| l.contract.as_ref())
     }
 
-    /// Compiles the plan, and repairs what is known for certain to break.
+    /// Compiles the plan, asks the proposer where the mode says so, and repairs what is known for certain to break.
     ///
     /// # Errors
-    /// A request that does not fit the contract (exit 2), a step that `--deny` refuses (exit 40).
-    pub fn plan(&self, asked: &Asked) -> Result<(Plan, Facts), Failure> {
+    /// A request that does not fit the contract (exit 2), a step that `--deny` refuses (exit 40), a proposer that does not
+    /// answer (exit 5) or may not be asked (exit 4).
+    pub fn plan(&mut self, asked: &Asked, asking: Asking) -> Result<(Plan, Facts), Failure> {
         let mut facts = Facts::default();
-        let mut plan = None;
-        for round in 1..=ROUNDS {
-            match compile(self.contract(), &self.request, &facts)? {
-                Compiled::Plan(compiled) => {
-                    tracing::debug!(
-                        round,
-                        steps = compiled.steps.len(),
-                        omitted = compiled.omitted.len(),
-                        digest = compiled.digest.as_ref().map(tracing::field::display),
-                        "compiled"
-                    );
-                    plan = Some(*compiled);
-                    break;
-                }
-                Compiled::Needs(questions) => {
-                    tracing::debug!(round, questions = questions.len(), "compiling needs facts");
-                    facts.0.extend(self.answer(&questions).0);
-                }
-            }
+        if asked.mode == Mode::Llm {
+            self.request.proposal = self.propose(asked, asking, true)?;
         }
-        let stuck = || Failure::new(Exit::Internal.code(), "vplan::internal", "compiling asks for facts without end");
-        let mut plan = plan.ok_or_else(stuck)?;
+        let mut plan = self.compile(&mut facts)?;
+        if asked.mode == Mode::Hybrid && plan.steps.is_empty() {
+            self.request.proposal = self.propose(asked, asking, false)?;
+            if self.request.proposal.as_ref().is_none_or(|p| p.commands.is_empty()) {
+                self.request.inferred = inferred(&self.site)?;
+            }
+            plan = self.compile(&mut facts)?;
+        }
         if !asked.no_preflight && !asked.no_recover {
             for _ in 0..ROUNDS {
                 let questions = recover::preflight_questions(&plan, &facts);
@@ -133,6 +127,34 @@ impl Session {
         }
         deny(&plan, &asked.deny)?;
         Ok((plan, facts))
+    }
+
+    /// Compiles, and gathers the facts that compiling asks for.
+    fn compile(&self, facts: &mut Facts) -> Result<Plan, Failure> {
+        for round in 1..=ROUNDS {
+            match compile(self.contract(), &self.request, facts)? {
+                Compiled::Plan(compiled) => {
+                    tracing::debug!(
+                        round,
+                        steps = compiled.steps.len(),
+                        omitted = compiled.omitted.len(),
+                        digest = compiled.digest.as_ref().map(tracing::field::display),
+                        "compiled"
+                    );
+                    return Ok(*compiled);
+                }
+                Compiled::Needs(questions) => {
+                    tracing::debug!(round, questions = questions.len(), "compiling needs facts");
+                    facts.0.extend(self.answer(&questions).0);
+                }
+            }
+        }
+        Err(Failure::new(Exit::Internal.code(), "vplan::internal", "compiling asks for facts without end"))
+    }
+
+    /// The answer that is recorded for a question.
+    pub(super) fn recorded(&self, _question: &Digest) -> Option<String> {
+        None
     }
 
     /// Answers questions about the repository; what cannot be looked at is "unknown", and then decides nothing.
@@ -329,6 +351,12 @@ pub(super) fn load_failed(error: LoadError) -> Failure {
         Some(help) => failure.help(help),
         None => failure,
     }
+}
+
+/// What the repository declares: ids and commands.
+fn inferred(site: &Site) -> Result<Vec<(String, Command)>, Failure> {
+    let found = infer::infer(&site.root).map_err(|e| root_failed(&site.root, &e))?;
+    Ok(found.into_iter().map(|i| (i.id, i.command)).collect())
 }
 
 fn root_failed(root: &Path, error: &std::io::Error) -> Failure {

@@ -13,6 +13,7 @@ pub mod input;
 pub mod load;
 pub mod pins;
 pub mod process;
+pub mod propose;
 pub mod records;
 mod signals;
 mod step;

@@ -138,11 +138,13 @@ pub(super) struct Chosen {
     pub files: Vec<Word>,
 }
 
-/// A command of the request, or inferred.
+/// A command of the request, proposed, or inferred.
 pub(super) struct Asked<'a> {
     pub command: &'a Command,
     pub id: String,
     pub origin: Origin,
+    /// Why it was proposed.
+    pub describe: Option<&'a str>,
 }
 
 /// A node of the plan: the steps of one check.

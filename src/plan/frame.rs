@@ -2,6 +2,7 @@
 
 use super::compile::{Asked, Input};
 use super::error::{self, PlanError};
+use super::proposal::Proposal;
 use super::request::{Mode, RequestRecord, Selector};
 use super::{ContractRef, Note, Origin, Plan, Policy, step};
 use crate::base::canon::Digest;
@@ -20,7 +21,7 @@ impl<'a> Input<'a> {
         Err(PlanError::unknown(error::UNKNOWN_ROLE, "role", role, self.contract.roles.keys().map(String::as_str)))
     }
 
-    /// Explicit commands, then inferred ones, with their ids.
+    /// Explicit commands, then proposed and inferred ones, with their ids.
     pub fn commands(&self) -> Vec<Asked<'a>> {
         let mut taken: BTreeSet<String> = self.contract.checks.iter().map(|c| c.id.clone()).collect();
         if self.request.mode == Mode::Off {
@@ -35,11 +36,19 @@ impl<'a> Input<'a> {
                 None => step::id_of_command(command, &mut taken),
             };
             seen.push(command);
-            commands.push(Asked { command, id, origin: Origin::Explicit });
+            commands.push(Asked { command, id, origin: Origin::Explicit, describe: None });
         }
-        if self.declared.is_none() && self.request.mode == Mode::Fallback {
+        let mode = self.request.mode;
+        if matches!(mode, Mode::Llm | Mode::Hybrid) {
+            for (command, why) in self.request.proposal.iter().flat_map(|p| &p.commands) {
+                let id = step::id_of_command(command, &mut taken);
+                commands.push(Asked { command, id, origin: Origin::Proposed, describe: why.as_deref() });
+            }
+        }
+        if mode == Mode::Hybrid || (self.declared.is_none() && mode == Mode::Fallback) {
             for (id, command) in &self.request.inferred {
-                commands.push(Asked { command, id: step::unique(id.clone(), &mut taken), origin: Origin::Inferred });
+                let id = step::unique(id.clone(), &mut taken);
+                commands.push(Asked { command, id, origin: Origin::Inferred, describe: None });
             }
         }
         commands
@@ -111,6 +120,7 @@ impl<'a> Input<'a> {
                 min_tier: request.min_tier,
                 mode: request.mode,
                 only,
+                proposal: request.proposal.as_ref().map(Proposal::reference),
                 risk: request.risk,
                 role: role.to_owned(),
                 skip,

@@ -62,9 +62,13 @@ impl<'a> Input<'a> {
         let mut taken = 0;
         let mut seen: BTreeSet<Identity> = BTreeSet::new();
         let mut chosen = Vec::new();
-        for Asked { command, id, origin } in commands {
+        for Asked { command, id, origin, describe } in commands {
             let identity = identity_of_command(command, &root, &no_env);
-            let condition = if *origin == Origin::Explicit { "explicit" } else { "inferred" };
+            let condition = match origin {
+                Origin::Explicit => "explicit",
+                Origin::Proposed => "proposed",
+                Origin::Inferred | Origin::Contract => "inferred",
+            };
             let reason = Reason { condition: condition.to_owned(), ..Reason::default() };
             if let Some(Fate::In(check)) = in_plan.get(&identity).and_then(|i| fates.get_mut(*i)) {
                 add_reasons(&mut check.reasons, vec![reason]);
@@ -85,7 +89,10 @@ impl<'a> Input<'a> {
             } else {
                 taken += 1;
                 let mut steps = step::of_command(command, id, *origin, &files);
-                steps.iter_mut().for_each(|s| s.reasons.push(reason.clone()));
+                for step in &mut steps {
+                    step.reasons.push(reason.clone());
+                    step.describe = describe.map(str::to_owned);
+                }
                 Ok(Member { check: None, steps })
             };
             chosen.push((*origin, outcome));

@@ -15,6 +15,7 @@ pub mod kdl;
 mod merge;
 pub mod order;
 pub mod overlap;
+pub mod proposal;
 pub mod request;
 pub mod scope;
 pub mod select;

@@ -1,5 +1,6 @@
 //! What does a caller ask? (engine.md section 1)
 
+use super::proposal::{Proposal, ProposalRef};
 use crate::base::change::ChangeSet;
 use crate::base::command::Command;
 use serde::{Deserialize, Serialize};
@@ -38,6 +39,10 @@ pub enum Mode {
     Contract,
     /// The contract, or what the repository declares where there is none.
     Fallback,
+    /// The contract, and always what the proposer adds.
+    Llm,
+    /// The contract; where it asks for nothing, the proposer; where that knows nothing, what the repository declares.
+    Hybrid,
 }
 
 /// What `--only` names.
@@ -74,7 +79,9 @@ pub struct Request {
     pub min_tier: u8,
     /// Explicit commands, in order.
     pub explicit: Vec<Command>,
-    /// What the repository declares, already read (mode `fallback` without a contract): id and command.
+    /// What the proposer answered (modes `llm` and `hybrid`), if it was asked.
+    pub proposal: Option<Proposal>,
+    /// What the repository declares, already read (modes `fallback` and `hybrid`): id and command.
     pub inferred: Vec<(String, Command)>,
     /// Where checks come from.
     pub mode: Mode,
@@ -108,6 +115,9 @@ pub struct RequestRecord {
     pub mode: Mode,
     /// `NAME` and `tag:NAME`, sorted.
     pub only: Vec<String>,
+    /// The recorded answer of the proposer, if one takes part.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proposal: Option<ProposalRef>,
     /// The risk level.
     pub risk: Risk,
     /// The role.

@@ -34,6 +34,7 @@ pub fn bare_plan(commands: &[Command]) -> Plan {
             min_tier: 0,
             mode: Default::default(),
             only: Vec::new(),
+            proposal: None,
             risk: Default::default(),
             role: "worker".to_owned(),
             skip: Vec::new(),

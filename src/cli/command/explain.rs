@@ -3,6 +3,7 @@
 use super::format;
 use crate::cli::args::{Explain, Format, Global};
 use crate::cli::error::Failure;
+use crate::cli::propose::Asking;
 use crate::cli::render::style::Colors;
 use crate::cli::session::Session;
 use crate::cli::terminal::Terminal;
@@ -21,8 +22,8 @@ pub fn run(global: &Global, args: &Explain, terminal: &Terminal) -> Result<u8, F
         Some(_) => &[Format::Text],
     };
     let format = format(global, known)?;
-    let session = Session::open(global, &args.request, terminal)?;
-    let (plan, facts) = session.plan(&args.request)?;
+    let mut session = Session::open(global, &args.request, terminal)?;
+    let (plan, facts) = session.plan(&args.request, Asking::Recorded)?;
     let style = Colors(terminal.color);
     let options = Options { style: &style, width: terminal.width, ..Options::default() };
     let out = match (&args.name, format) {

@@ -3,6 +3,7 @@
 use super::format;
 use crate::cli::args::{Format, Global, PlanArgs};
 use crate::cli::error::Failure;
+use crate::cli::propose::Asking;
 use crate::cli::render::style::Colors;
 use crate::cli::session::Session;
 use crate::cli::terminal::Terminal;
@@ -17,8 +18,8 @@ use crate::run::verdict::Exit;
 /// A contract or a request that does not fit.
 pub fn run(global: &Global, args: &PlanArgs, terminal: &Terminal) -> Result<u8, Failure> {
     let format = format(global, &[Format::Text, Format::Json, Format::Canonical, Format::Kdl])?;
-    let session = Session::open(global, &args.request, terminal)?;
-    let (plan, facts) = session.plan(&args.request)?;
+    let mut session = Session::open(global, &args.request, terminal)?;
+    let (plan, facts) = session.plan(&args.request, Asking::Recorded)?;
     match format {
         Format::Json => terminal.print_with(|out| write_json(&plan, &mut *out).and_then(|()| out.write_all(b"\n"))),
         // Without a final line end: these are the bytes that the digest covers.

@@ -9,6 +9,7 @@ use crate::check::file;
 use crate::cli::args::{Containment, Format, Global, Require as Asked, Run};
 use crate::cli::error::Failure;
 use crate::cli::progress::Progress;
+use crate::cli::propose::Asking;
 use crate::cli::render;
 use crate::cli::render::style::{Tone, paint};
 use crate::cli::session::Session;
@@ -45,15 +46,20 @@ pub fn run(global: &Global, args: &Run, terminal: &Terminal) -> Result<u8, Failu
         let message = "standard output holds one JSON document or the events, not both";
         return Err(Failure::usage("vplan::usage::events", message).help("write the events to a file"));
     }
-    let session = Session::open(global, &args.request, terminal)?;
-    let (plan, _) = session.plan(&args.request)?;
+    let mut session = Session::open(global, &args.request, terminal)?;
+    let (plan, _) = session.plan(&args.request, Asking::Now)?;
     let containment = containment(args)?;
     let violations = plan.notes.iter().filter(|n| n.kind == OUTSIDE).map(|n| n.message.clone()).collect();
 
     let root = Root::open(&session.site.root).map_err(|e| broken(&e))?;
     let beneath = Beneath::open(&session.site.root).map_err(|e| broken(&e))?;
     let environment = Environment::of_this_process(&root, grants);
-    let record = record(&session, args, &root)?;
+    let mut record = record(&session, args, &root)?;
+    if let Some(proposal) = &session.request.proposal {
+        record.write("proposal.json", proposal.record().as_bytes()).map_err(|e| {
+            Failure::new(Exit::Setup.code(), "vplan::run::record", format!("the proposal cannot be recorded: {e}"))
+        })?;
+    }
     let place = record.path().display().to_string();
     let mut progress = Progress::new(args.progress, terminal, &plan);
     let evaluate = |step: &Step| evaluate(&beneath, step);

@@ -236,7 +236,36 @@ impl Tried {
     }
 }
 
+/// What a supervisor starts.
+pub(super) struct Launch<'a> {
+    pub root: &'a Root,
+    pub search: &'a SearchPath,
+    pub dir: &'a RepoPath,
+    pub argv: &'a [Word],
+    pub env: &'a BTreeMap<Vec<u8>, Vec<u8>>,
+    /// What it finds on its standard input, if that is not empty.
+    pub input: Option<OwnedFd>,
+}
+
+/// What a supervisor was told to start, and where its output comes out.
+pub(super) struct Launched {
+    pub program: Program,
+    pub supervisor: Supervisor,
+    pub stdout: OwnedFd,
+    pub stderr: OwnedFd,
+}
+
 fn begin<'f>(pool: &Pool, what: &Try<'_, 'f>) -> Result<Attempt<'f>, Box<Tried>> {
+    let Try { root, search, dir, argv, env, .. } = *what;
+    let Launched { program, supervisor, stdout, stderr } =
+        launch(pool, &Launch { root, search, dir, argv, env, input: None })?;
+    let readers = [Reader::new(Stream::Out, stdout), Reader::new(Stream::Err, stderr)];
+    let capture = Capture::new(what.log.clone(), what.max_output, what.secrets, what.live.clone());
+    Ok(Attempt { program, supervisor, readers, capture, answer: None })
+}
+
+/// Finds the program and gives it to a supervisor.
+pub(super) fn launch(pool: &Pool, what: &Launch<'_>) -> Result<Launched, Box<Tried>> {
     let word = what.argv.first().map_or(&b""[..], Word::as_bytes);
     let (program, dir) =
         program::resolve(what.root, what.search, what.dir, word).map_err(|e| Box::new(Tried::refused(e, None)))?;
@@ -244,13 +273,14 @@ fn begin<'f>(pool: &Pool, what: &Try<'_, 'f>) -> Result<Attempt<'f>, Box<Tried>>
         program: program.name.clone(),
         argv: what.argv.iter().map(|w| w.as_bytes().to_vec()).collect(),
         env: what.env.iter().map(|(n, v)| (n.clone(), v.clone())).collect(),
+        input: what.input.is_some(),
     };
     let own = |error: io::Error| {
         let message = format!("the step could not be started: {}", program::say(&error));
         Box::new(Tried::refused(program::refusal(program::code_of(&error), message), Some(program.clone())))
     };
-    let (out, child_out) = pipe_with(PipeFlags::CLOEXEC).map_err(|e| own(e.into()))?;
-    let (err, child_err) = pipe_with(PipeFlags::CLOEXEC).map_err(|e| own(e.into()))?;
+    let (stdout, child_out) = pipe_with(PipeFlags::CLOEXEC).map_err(|e| own(e.into()))?;
+    let (stderr, child_err) = pipe_with(PipeFlags::CLOEXEC).map_err(|e| own(e.into()))?;
     // An idle supervisor may have been killed from outside; nothing has been started then, so another one may do it.
     let mut last = io::Error::from(io::ErrorKind::BrokenPipe);
     let mut order = Order::Start(0, start);
@@ -260,13 +290,10 @@ fn begin<'f>(pool: &Pool, what: &Try<'_, 'f>) -> Result<Attempt<'f>, Box<Tried>>
         if let Order::Start(number, _) = &mut order {
             *number = supervisor.number;
         }
-        let fds = [dir.as_fd(), child_out.as_fd(), child_err.as_fd()];
+        let mut fds = vec![dir.as_fd(), child_out.as_fd(), child_err.as_fd()];
+        fds.extend(what.input.as_ref().map(OwnedFd::as_fd));
         match send_order(supervisor.socket.as_fd(), &order, &fds) {
-            Ok(()) => {
-                let readers = [Reader::new(Stream::Out, out), Reader::new(Stream::Err, err)];
-                let capture = Capture::new(what.log.clone(), what.max_output, what.secrets, what.live.clone());
-                return Ok(Attempt { program, supervisor, readers, capture, answer: None });
-            }
+            Ok(()) => return Ok(Launched { program, supervisor, stdout, stderr }),
             Err(error) => last = error,
         }
         pool.bury(supervisor);

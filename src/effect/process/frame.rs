@@ -15,7 +15,8 @@ use std::mem::MaybeUninit;
 /// must not hit the next.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Order {
-    /// Start a step. Three descriptors come along: its directory, its standard output, its standard error.
+    /// Start a step. Three descriptors come along: its directory, its standard output, its standard error; and a fourth, its
+    /// standard input, when it has one.
     Start(u64, Start),
     /// SIGTERM to the whole tree.
     Terminate(u64),
@@ -36,6 +37,8 @@ pub(super) struct Start {
     pub argv: Vec<Vec<u8>>,
     /// Its environment, nothing else.
     pub env: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Whether it has something to read. Steps have not.
+    pub input: bool,
 }
 
 /// What a supervisor answers: one answer for each start, and one for each freeze.
@@ -73,6 +76,7 @@ impl Order {
         out.push(tag);
         out.extend(number.to_le_bytes());
         if let Order::Start(_, start) = self {
+            out.push(u8::from(start.input));
             put(&mut out, &start.program);
             put_count(&mut out, start.argv.len());
             start.argv.iter().for_each(|word| put(&mut out, word));
@@ -91,10 +95,11 @@ impl Order {
         let number = u64::from_le_bytes(rest.take(8)?.try_into().ok()?);
         Some(match tag {
             b"s" => {
+                let input = rest.take(1)? != b"\0";
                 let program = rest.word()?;
                 let argv = (0..rest.count()?).map(|_| rest.word()).collect::<Option<_>>()?;
                 let env = (0..rest.count()?).map(|_| Some((rest.word()?, rest.word()?))).collect::<Option<_>>()?;
-                Order::Start(number, Start { program, argv, env })
+                Order::Start(number, Start { program, argv, env, input })
             }
             b"t" => Order::Terminate(number),
             b"k" => Order::Kill(number),
@@ -177,9 +182,12 @@ impl<'a> Rest<'a> {
     }
 }
 
+/// The most descriptors of a frame.
+const FDS: usize = 4;
+
 /// Sends a whole frame; the descriptors ride on its first byte.
 fn send(socket: BorrowedFd<'_>, frame: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<()> {
-    let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(3))];
+    let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(FDS))];
     let mut left = frame;
     let mut first = true;
     while !left.is_empty() {
@@ -222,7 +230,7 @@ impl Inbox {
 
     /// Waits for some bytes. `false` when the other side is gone.
     pub(super) fn fill(&mut self, socket: impl AsFd) -> io::Result<bool> {
-        let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(3))];
+        let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(FDS))];
         let mut ancillary = RecvAncillaryBuffer::new(&mut space);
         let got = loop {
             let mut parts = [IoSliceMut::new(&mut self.chunk)];
@@ -286,6 +294,7 @@ mod tests {
             program: b"/bin/true".to_vec(),
             argv: vec![b"true".to_vec(), vec![], vec![b'x'; 300_000], b"\xff".to_vec()],
             env: vec![(b"A".to_vec(), b"b=c".to_vec())],
+            input: true,
         };
         let sent =
             [Order::Start(7, start), Order::Terminate(7), Order::Kill(7), Order::Freeze(7), Order::Thaw(u64::MAX)];
@@ -293,7 +302,7 @@ mod tests {
             scope.spawn(|| {
                 let null = std::fs::File::open("/dev/null").unwrap();
                 for order in &sent {
-                    let fds = if matches!(order, Order::Start(..)) { vec![null.as_fd(); 3] } else { vec![] };
+                    let fds = if matches!(order, Order::Start(..)) { vec![null.as_fd(); FDS] } else { vec![] };
                     send_order(here.as_fd(), order, &fds).unwrap();
                 }
                 rustix::net::shutdown(&here, rustix::net::Shutdown::Write).unwrap();
@@ -303,7 +312,7 @@ mod tests {
             while inbox.fill(&there).unwrap() {
                 while let Some(order) = inbox.next_order().unwrap() {
                     if matches!(order, Order::Start(..)) {
-                        assert_eq!(std::iter::from_fn(|| inbox.next_fd()).count(), 3);
+                        assert_eq!(std::iter::from_fn(|| inbox.next_fd()).count(), FDS);
                     }
                     received.push(order);
                 }

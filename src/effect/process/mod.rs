@@ -9,6 +9,7 @@
 //! the supervisor is killed with SIGKILL. What can get away: a step that kills vplan *and* its supervisor, work that is
 //! handed to another daemon (docker, at, systemd-run), and processes of another user (sudo), which are reported.
 
+pub mod ask;
 pub mod attempt;
 pub mod capture;
 pub mod doorbell;

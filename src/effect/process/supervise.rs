@@ -93,9 +93,11 @@ impl Supervisor {
                         else {
                             return Err(io::ErrorKind::InvalidData.into());
                         };
+                        let stdin = if start.input { self.inbox.next_fd() } else { None };
                         // The pipes stay open here until vplan has been told: it wakes up once, for the answer, and not
                         // for each stream's end.
-                        let answer = self.run(number, &start, dir, stdout.try_clone()?, stderr.try_clone()?)?;
+                        let answer =
+                            self.run(number, &start, [dir, stdout.try_clone()?, stderr.try_clone()?], stdin)?;
                         if !self.orphaned {
                             send_answer(self.socket.as_fd(), answer)?;
                         }
@@ -110,15 +112,8 @@ impl Supervisor {
         Ok(())
     }
 
-    fn run(
-        &mut self,
-        number: u64,
-        start: &Start,
-        dir: OwnedFd,
-        stdout: OwnedFd,
-        stderr: OwnedFd,
-    ) -> io::Result<Answer> {
-        let leader = match spawn(start, dir, stdout, stderr) {
+    fn run(&mut self, number: u64, start: &Start, fds: [OwnedFd; 3], stdin: Option<OwnedFd>) -> io::Result<Answer> {
+        let leader = match spawn(start, fds, stdin) {
             Ok(leader) => leader,
             Err(error) => return Ok(Answer::Refused(error.raw_os_error().unwrap_or(Errno::INVAL.raw_os_error()))),
         };
@@ -257,7 +252,7 @@ fn reap(running: &mut Running) -> io::Result<bool> {
 
 /// Starts the step in a process group of its own, in the supervisor's session, which has no terminal; a step that does not
 /// lead the session cannot get one by opening it either.
-fn spawn(start: &Start, dir: OwnedFd, stdout: OwnedFd, stderr: OwnedFd) -> io::Result<Pid> {
+fn spawn(start: &Start, [dir, stdout, stderr]: [OwnedFd; 3], stdin: Option<OwnedFd>) -> io::Result<Pid> {
     rustix::process::fchdir(&dir)?;
     drop(dir);
     let (name, words) = start.argv.split_first().ok_or(io::ErrorKind::InvalidInput)?;
@@ -267,7 +262,7 @@ fn spawn(start: &Start, dir: OwnedFd, stdout: OwnedFd, stderr: OwnedFd) -> io::R
         .args(words.iter().map(|w| OsStr::from_bytes(w)))
         .env_clear()
         .envs(start.env.iter().map(|(n, v)| (OsStr::from_bytes(n), OsStr::from_bytes(v))))
-        .stdin(Stdio::null())
+        .stdin(stdin.map_or_else(Stdio::null, Stdio::from))
         .stdout(stdout)
         .stderr(stderr)
         .process_group(0);

@@ -1,0 +1,117 @@
+//! Who else says what to verify, and when is it asked? Modes `llm` and `hybrid`.
+
+use super::args::Request as Asked;
+use super::command::command;
+use super::error::Failure;
+use super::session::Session;
+use crate::base::canon::Digest;
+use crate::base::command::{Command, Env, Piece};
+use crate::base::word::{Word, visible};
+use crate::effect::process::ask::NoAnswer;
+use crate::effect::propose::propose;
+use crate::lang::command::parse_command;
+use crate::plan::proposal::{Answer, Proposal, Question};
+use crate::run::verdict::Exit;
+use std::time::Duration;
+
+/// Whether the proposer may be started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asking {
+    /// Only what is recorded counts: the command is quiet, or `--locked`.
+    Recorded,
+    /// What is not recorded is asked for.
+    Now,
+}
+
+impl Session {
+    /// What the proposer says to this request: its recorded answer, or, if it may be asked, a new one. `None` when there is
+    /// neither an answer nor a proposer, and none was demanded.
+    pub(super) fn propose(&self, asked: &Asked, asking: Asking, demanded: bool) -> Result<Option<Proposal>, Failure> {
+        let question = Question::of(self.contract(), &self.request).text();
+        let digest = Digest::of(question.as_bytes());
+        tracing::debug!(%digest, bytes = question.len(), "a question for the proposer");
+        if let Some(recorded) = self.recorded(&digest) {
+            return understand(question, recorded.as_bytes()).map(Some).map_err(|why| {
+                let message = format!("the recorded answer to {digest} cannot be used: {why}");
+                Failure::new(Exit::Drift.code(), "vplan::proposer::bad_record", message)
+                    .help("`vplan lock --record --proposer COMMAND` records it anew")
+            });
+        }
+        let Some(text) = &asked.proposer else {
+            if !demanded {
+                return Ok(None);
+            }
+            let message = "mode `llm` needs a proposer, and no recorded answer fits this request";
+            return Err(Failure::usage("vplan::usage::no_proposer", message).help("name one with `--proposer COMMAND`"));
+        };
+        let (argv, env) = words(command(text)?)?;
+        if asking == Asking::Recorded {
+            let message =
+                format!("the proposer's answer to {digest} is not recorded, and this command starts no program");
+            return Err(Failure::new(Exit::Drift.code(), "vplan::proposer::not_recorded", message).help(
+                "`vplan lock --record` with the same request and `--proposer` records it; `vplan run` asks by itself",
+            ));
+        }
+        let limit = Duration::from_millis(asked.proposer_timeout);
+        let said = propose(&self.site.root, &argv, &env, &question, limit).map_err(|why| no_answer(text, &why))?;
+        understand(question, &said).map(Some).map_err(|why| {
+            let shown = visible(text.as_encoded_bytes());
+            Failure::new(Exit::Setup.code(), "vplan::proposer::bad_answer", format!("the proposer `{shown}`: {why}"))
+                .help("it writes one JSON object and nothing else: {\"commands\":[\"make test\"]}")
+        })
+    }
+}
+
+fn understand(question: String, answer: &[u8]) -> Result<Proposal, String> {
+    let answer = Answer::read(answer).map_err(|bad| bad.0)?;
+    let commands = answer.commands.iter().map(|s| (parse_command(&s.command), s.why.clone())).collect();
+    Ok(Proposal { question, answer: answer.text(), commands })
+}
+
+/// The words of the proposer itself.
+fn words(command: Command) -> Result<(Vec<Word>, Env), Failure> {
+    let wrong = |why: String| {
+        Err(Failure::usage("vplan::usage::proposer", format!("`--proposer`: {why}"))
+            .help("a command without shell operators; `sh -c '…'` if it needs them"))
+    };
+    match command {
+        Command::Unsupported { unsupported, .. } => {
+            wrong(format!("`{}` cannot be started without a shell", visible(unsupported.text.as_bytes())))
+        }
+        Command::Argv { env, pieces } => {
+            let words = pieces.into_iter().map(|p| match p {
+                Piece::Word(word) => Some(word),
+                Piece::Changed => None,
+            });
+            match words.collect::<Option<Vec<Word>>>() {
+                Some(words) => Ok((words, env)),
+                None => wrong("`{changed}` means nothing here: the changed files are in the question".to_owned()),
+            }
+        }
+    }
+}
+
+fn no_answer(text: &std::ffi::OsStr, why: &NoAnswer) -> Failure {
+    let code = match why {
+        NoAnswer::NotStarted(_) => "vplan::proposer::not_started",
+        NoAnswer::TimedOut => "vplan::proposer::timed_out",
+        NoAnswer::TooMuch(_) => "vplan::proposer::too_much",
+        NoAnswer::Failed { .. } => "vplan::proposer::failed",
+    };
+    let shown = visible(text.as_encoded_bytes());
+    let failure = Failure::new(Exit::Setup.code(), code, format!("the proposer `{shown}` gave no answer: {why}"));
+    match why {
+        NoAnswer::Failed { stderr, .. } if !stderr.is_empty() => {
+            let last: Vec<String> = stderr
+                .rsplit(|b| *b == b'\n')
+                .filter(|l| !l.is_empty())
+                .take(3)
+                .map(visible)
+                .map(|l| l.to_string())
+                .collect();
+            failure.help(format!("it said: {}", last.into_iter().rev().collect::<Vec<_>>().join(" | ")))
+        }
+        NoAnswer::TimedOut => failure.help("`--proposer-timeout` gives it longer"),
+        _ => failure,
+    }
+}

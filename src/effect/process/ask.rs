@@ -1,0 +1,214 @@
+//! How is an external program asked one question? It reads the question from standard input and answers on standard output.
+//!
+//! It runs under a supervisor as a step does, so nothing of it is left when the answer is there, or when time is up.
+
+use super::attempt::{Launch, Launched, launch};
+use super::frame::{Answer, End, Order, send_order};
+use super::pool::Pool;
+use super::program::{Root, SearchPath, explain, say};
+use crate::base::path::RepoPath;
+use crate::base::word::Word;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::{AsFd as _, OwnedFd};
+use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::io::Errno;
+use rustix::process::{Signal, kill_process};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Seek as _, Write as _};
+use std::time::{Duration, Instant};
+
+/// A question and whom it is for.
+pub struct Ask<'a> {
+    /// The repository.
+    pub root: &'a Root,
+    /// Where the program is looked for.
+    pub search: &'a SearchPath,
+    /// Its words.
+    pub argv: &'a [Word],
+    /// Its whole environment.
+    pub env: &'a BTreeMap<Vec<u8>, Vec<u8>>,
+    /// What it reads.
+    pub question: &'a [u8],
+    /// How long it may take.
+    pub limit: Duration,
+    /// The most bytes of an answer.
+    pub most: usize,
+}
+
+/// Why there is no answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoAnswer {
+    /// It was not started.
+    #[error("it could not be started: {0}")]
+    NotStarted(String),
+    /// Its time was up.
+    #[error("it did not answer within its time limit and was stopped")]
+    TimedOut,
+    /// It wrote too much.
+    #[error("it wrote more than {0} bytes and was stopped")]
+    TooMuch(usize),
+    /// It ended with another code than 0, or by a signal.
+    #[error("it {how}")]
+    Failed {
+        /// `ended with exit code 3`, `was ended by signal 9`
+        how: String,
+        /// The end of what it said on standard error.
+        stderr: Vec<u8>,
+    },
+}
+
+/// How much of standard error is kept, in bytes: its end.
+const STDERR: usize = 4096;
+/// How long a supervisor may take to end what it was told to end, before it is ended itself.
+const OBEY: Duration = Duration::from_secs(15);
+
+/// Asks, and waits for the answer. Whatever comes of it, nothing of the program is left.
+///
+/// # Errors
+/// There is no answer.
+pub fn ask(pool: &Pool, what: &Ask<'_>) -> Result<Vec<u8>, NoAnswer> {
+    let failed = |error: &io::Error| NoAnswer::NotStarted(say(error));
+    let input = memory(what.question).map_err(|e| failed(&e))?;
+    let dir = RepoPath::root();
+    let Ask { root, search, argv, env, .. } = *what;
+    let launched = launch(pool, &Launch { root, search, dir: &dir, argv, env, input: Some(input) })
+        .map_err(|tried| NoAnswer::NotStarted(tried.evidence.spawn_error.map(|e| e.message).unwrap_or_default()))?;
+    let mut talk = Talk { launched, open: [true; 2], stdout: Vec::new(), stderr: Vec::new(), wrong: None };
+    let answer = talk.listen(what);
+    talk.end(pool, answer)
+}
+
+/// A file in memory that holds these bytes, to be read from the start.
+fn memory(bytes: &[u8]) -> io::Result<OwnedFd> {
+    let mut file = File::from(memfd_create("question", MemfdFlags::CLOEXEC)?);
+    file.write_all(bytes)?;
+    file.rewind()?;
+    Ok(file.into())
+}
+
+struct Talk {
+    launched: Launched,
+    open: [bool; 2],
+    stdout: Vec<u8>,
+    stderr: Vec<u8>,
+    /// Why it was stopped, if it was.
+    wrong: Option<NoAnswer>,
+}
+
+impl Talk {
+    /// Reads until the supervisor says that all is over. `None` when the supervisor is gone or does not obey.
+    fn listen(&mut self, what: &Ask<'_>) -> Option<Answer> {
+        let mut deadline = Instant::now() + what.limit;
+        let mut buffer = vec![0; 64 * 1024];
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                if self.wrong.is_some() {
+                    return None;
+                }
+                self.stop(NoAnswer::TimedOut);
+                deadline = Instant::now() + OBEY;
+                continue;
+            }
+            let [over, out, err] = self.wait(left)?;
+            self.read([out, err], &mut buffer);
+            if self.wrong.is_none() && self.stdout.len() > what.most {
+                self.stop(NoAnswer::TooMuch(what.most));
+                deadline = Instant::now() + OBEY;
+            }
+            if over {
+                let answer = self.launched.supervisor.receive().ok().flatten();
+                // What it wrote last is still in the pipes; nobody is left who could write more.
+                while let Some([_, out, err]) = self.wait(Duration::ZERO).filter(|[_, out, err]| *out || *err) {
+                    if self.stdout.len() > what.most {
+                        break;
+                    }
+                    self.read([out, err], &mut buffer);
+                }
+                if self.stdout.len() > what.most {
+                    self.wrong.get_or_insert(NoAnswer::TooMuch(what.most));
+                }
+                return answer;
+            }
+        }
+    }
+
+    fn wait(&self, time: Duration) -> Option<[bool; 3]> {
+        let Launched { supervisor, stdout, stderr, .. } = &self.launched;
+        let events = |open: bool| if open { PollFlags::IN } else { PollFlags::empty() };
+        let [out, err] = self.open;
+        // A stream that has ended is stood in for by the socket, asked for nothing.
+        let mut fds = [
+            PollFd::new(&supervisor.socket, PollFlags::IN),
+            PollFd::new(if out { stdout } else { &supervisor.socket }, events(out)),
+            PollFd::new(if err { stderr } else { &supervisor.socket }, events(err)),
+        ];
+        match poll(&mut fds, Timespec::try_from(time).ok().as_ref()) {
+            Ok(_) => Some(fds.map(|f| !f.revents().is_empty())),
+            Err(Errno::INTR) => Some([false; 3]),
+            Err(_) => None,
+        }
+    }
+
+    fn read(&mut self, ready: [bool; 2], buffer: &mut [u8]) {
+        let Launched { stdout, stderr, .. } = &self.launched;
+        for (index, fd) in [stdout, stderr].into_iter().enumerate() {
+            let (Some(ready), Some(open)) = (ready.get(index), self.open.get_mut(index)) else { continue };
+            if !*ready || !*open {
+                continue;
+            }
+            match rustix::io::read(fd, &mut *buffer) {
+                Ok(0) => *open = false,
+                Ok(count) => {
+                    let new = buffer.get(..count).unwrap_or_default();
+                    if index == 1 {
+                        self.stderr.extend(new);
+                        let surplus = self.stderr.len().saturating_sub(STDERR);
+                        self.stderr.drain(..surplus);
+                    } else if self.wrong.is_none() {
+                        self.stdout.extend(new);
+                    }
+                }
+                Err(Errno::INTR | Errno::AGAIN) => {}
+                Err(_) => *open = false,
+            }
+        }
+    }
+
+    fn stop(&mut self, why: NoAnswer) {
+        let supervisor = &self.launched.supervisor;
+        // It may have been stopped by what it supervises; then it would not hear.
+        let _ = kill_process(supervisor.pid, Signal::CONT);
+        let _ = send_order(supervisor.socket.as_fd(), &Order::Kill(supervisor.number), &[]);
+        self.wrong = Some(why);
+    }
+
+    fn end(self, pool: &Pool, answer: Option<Answer>) -> Result<Vec<u8>, NoAnswer> {
+        let Talk { launched: Launched { supervisor, program, .. }, stdout, stderr, wrong, .. } = self;
+        let outcome = match answer {
+            Some(Answer::Ended(End { status: 0, .. })) => Ok(stdout),
+            Some(Answer::Ended(End { status, .. })) => {
+                let how = if status < 0 {
+                    format!("was ended by signal {}", -status)
+                } else {
+                    format!("ended with exit code {status}")
+                };
+                Err(NoAnswer::Failed { how, stderr })
+            }
+            Some(Answer::Refused(errno)) => Err(NoAnswer::NotStarted(explain(errno, &program.path).message)),
+            Some(Answer::Frozen) | None => Err(NoAnswer::Failed {
+                how: "killed its supervisor; what it had started was stopped".to_owned(),
+                stderr,
+            }),
+        };
+        match answer {
+            Some(Answer::Ended(End { survivors: 0, .. }) | Answer::Refused(_)) => pool.give(supervisor),
+            Some(Answer::Ended(_)) => pool.dismiss(supervisor),
+            Some(Answer::Frozen) | None => {
+                pool.bury(supervisor);
+            }
+        }
+        wrong.map_or(outcome, Err)
+    }
+}

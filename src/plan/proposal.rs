@@ -1,0 +1,278 @@
+//! What is an external proposer asked, and what may it answer? (engine.md section 1)
+//!
+//! The question is one JSON object in canonical form; its digest is the identity under which an answer is recorded and found
+//! again. It holds what the request holds, and no content of any file. The answer is one JSON object:
+//!
+//! ```json
+//! {"version":1,"commands":["make test",{"command":"cargo doc","why":"the change touches docs"}]}
+//! ```
+//!
+//! Everything else is a bad answer: it is refused as a whole, and nothing of it is run.
+
+use super::request::{Boundary, Mode, Request, Risk};
+use crate::base::canon::{Digest, to_canonical};
+use crate::base::change::ChangeSet;
+use crate::base::command::Command;
+use crate::base::word::visible;
+use crate::contract::{Body, Contract};
+use serde::{Deserialize, Serialize};
+
+/// The most bytes of an answer.
+pub const MAX_ANSWER: usize = 1 << 20;
+/// The most commands of an answer.
+pub const MAX_COMMANDS: usize = 100;
+/// The most bytes of a command, and of the reason for it.
+pub const MAX_TEXT: usize = 8 << 10;
+
+/// What a proposer is asked.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Question {
+    boundaries: Vec<Boundary>,
+    changed: ChangeSet,
+    /// What the contract has, so that nothing is proposed twice.
+    checks: Vec<Known>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    contract: Option<Digest>,
+    explicit: Vec<String>,
+    min_tier: u8,
+    mode: Mode,
+    risk: Risk,
+    role: String,
+    version: u32,
+}
+
+/// A check that the contract has.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct Known {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    command: Option<String>,
+    id: String,
+}
+
+impl Question {
+    /// The question that belongs to a request.
+    #[must_use]
+    pub fn of(contract: Option<&Contract>, request: &Request) -> Self {
+        let checks = contract.iter().flat_map(|c| &c.checks).map(|check| {
+            let command = match &check.body {
+                Body::Command(command) => Some(command.to_text()),
+                Body::Shell(text) => Some(text.clone()),
+                Body::File { .. } | Body::Judge(_) => None,
+            };
+            Known { command, id: check.id.clone() }
+        });
+        let mut boundaries = request.boundaries.clone();
+        boundaries.sort();
+        boundaries.dedup();
+        Self {
+            boundaries,
+            changed: request.changed.clone(),
+            checks: checks.collect(),
+            contract: contract.map(|c| c.digest.clone()),
+            explicit: request.explicit.iter().map(Command::to_text).collect(),
+            min_tier: request.min_tier,
+            mode: request.mode,
+            risk: request.risk,
+            role: request.role.clone().unwrap_or_else(|| "worker".to_owned()),
+            version: 1,
+        }
+    }
+
+    /// The exact bytes that are asked.
+    #[must_use]
+    pub fn text(&self) -> String {
+        to_canonical(self)
+    }
+}
+
+/// What a proposer answered.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Answer {
+    /// In its order.
+    pub commands: Vec<Suggestion>,
+}
+
+/// A command that was proposed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Suggestion {
+    /// The text, in the grammar of commands.
+    pub command: String,
+    /// Why, if it said so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+/// An answer that is none: one line that says why.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct BadAnswer(pub String);
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    #[serde(default)]
+    version: Option<u32>,
+    commands: Vec<WrittenCommand>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "expected a string, or an object with `command` and perhaps `why`")]
+enum WrittenCommand {
+    Text(String),
+    Explained(Explained),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Explained {
+    command: String,
+    #[serde(default)]
+    why: Option<String>,
+}
+
+impl Answer {
+    /// Reads an answer.
+    ///
+    /// # Errors
+    /// No JSON, another shape, another version, too many commands, an empty or overlong one.
+    pub fn read(bytes: &[u8]) -> Result<Self, BadAnswer> {
+        if bytes.len() > MAX_ANSWER {
+            return Err(BadAnswer(format!("the answer has more than {MAX_ANSWER} bytes")));
+        }
+        let written: Written = serde_json::from_slice(bytes).map_err(|e| {
+            BadAnswer(format!("the answer is not the JSON that was asked for: {}", visible(e.to_string().as_bytes())))
+        })?;
+        if let Some(version) = written.version.filter(|v| *v != 1) {
+            return Err(BadAnswer(format!("the answer has version {version}, known is 1")));
+        }
+        if written.commands.len() > MAX_COMMANDS {
+            let count = written.commands.len();
+            return Err(BadAnswer(format!("the answer has {count} commands, {MAX_COMMANDS} are the most")));
+        }
+        let commands = written.commands.into_iter().enumerate().map(|(index, one)| {
+            let Explained { command, why } = match one {
+                WrittenCommand::Text(command) => Explained { command, why: None },
+                WrittenCommand::Explained(explained) => explained,
+            };
+            let wrong = |what: &str| Err(BadAnswer(format!("command {} of the answer {what}", index + 1)));
+            if command.trim().is_empty() {
+                return wrong("is empty");
+            }
+            if command.len() > MAX_TEXT || why.as_ref().is_some_and(|w| w.len() > MAX_TEXT) {
+                return wrong("is too long");
+            }
+            if command.contains('\0') {
+                return wrong("holds a NUL");
+            }
+            Ok(Suggestion { command, why })
+        });
+        Ok(Self { commands: commands.collect::<Result<_, _>>()? })
+    }
+
+    /// The form in which it is recorded: canonical JSON, which [`Answer::read`] reads back to the same.
+    #[must_use]
+    pub fn text(&self) -> String {
+        #[derive(Serialize)]
+        struct Shape<'a> {
+            commands: &'a [Suggestion],
+            version: u32,
+        }
+        to_canonical(&Shape { commands: &self.commands, version: 1 })
+    }
+}
+
+/// An answer that takes part in a plan.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Proposal {
+    /// The exact question.
+    pub question: String,
+    /// The answer as it is recorded.
+    pub answer: String,
+    /// Its commands, read, each with its reason.
+    pub commands: Vec<(Command, Option<String>)>,
+}
+
+/// What a plan says of the proposal in it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProposalRef {
+    /// The digest of the answer as it is recorded.
+    pub answer: Digest,
+    /// The digest of the exact question.
+    pub question: Digest,
+}
+
+impl Proposal {
+    /// The question and its answer as one JSON document: what a run record keeps of it.
+    #[must_use]
+    pub fn record(&self) -> String {
+        format!("{{\"answer\":{},\"question\":{},\"version\":1}}", self.answer, self.question)
+    }
+
+    /// What a plan says of it.
+    #[must_use]
+    pub fn reference(&self) -> ProposalRef {
+        ProposalRef { answer: Digest::of(self.answer.as_bytes()), question: Digest::of(self.question.as_bytes()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers() {
+        let one = |command: &str, why: Option<&str>| Suggestion { command: command.into(), why: why.map(Into::into) };
+        for (text, want) in [
+            (r#"{"commands":[]}"#, vec![]),
+            (
+                r#" {"version":1,"commands":["make", {"command":"a && b","why":"both"}]}
+"#,
+                vec![one("make", None), one("a && b", Some("both"))],
+            ),
+        ] {
+            let answer = Answer::read(text.as_bytes()).unwrap();
+            assert_eq!(answer.commands, want, "{text}");
+            assert_eq!(Answer::read(answer.text().as_bytes()).unwrap(), answer);
+        }
+    }
+
+    #[test]
+    fn bad_answers() {
+        let many = format!("{{\"commands\":[{}]}}", vec!["\"x\""; MAX_COMMANDS + 1].join(","));
+        let long = format!("{{\"commands\":[\"{}\"]}}", "x".repeat(MAX_TEXT + 1));
+        let huge = format!("{}{{\"commands\":[]}}", " ".repeat(MAX_ANSWER));
+        let deep = "[".repeat(100_000);
+        for (text, part) in [
+            ("", "EOF"),
+            ("sure, here you go: make test", "expected value"),
+            ("```json\n{\"commands\":[]}\n```", "expected value"),
+            ("[]", "invalid"),
+            ("null", "invalid"),
+            ("{}", "missing field `commands`"),
+            (r#"{"commands":"make"}"#, "invalid type"),
+            (r#"{"commands":[1]}"#, "expected a string, or an object"),
+            (r#"{"commands":[null]}"#, "expected a string, or an object"),
+            (r#"{"commands":[["make"]]}"#, "expected a string, or an object"),
+            (r#"{"commands":[{"command":"x","shell":true}]}"#, "expected a string, or an object"),
+            (r#"{"commands":[],"run":1}"#, "unknown field `run`"),
+            (r#"{"commands":[],"commands":["x"]}"#, "duplicate field"),
+            (r#"{"version":2,"commands":[]}"#, "version 2"),
+            (r#"{"version":"1","commands":[]}"#, "invalid type"),
+            (r#"{"commands":[]} and more"#, "trailing characters"),
+            (r#"{"commands":[" "]}"#, "command 1 of the answer is empty"),
+            ("{\"commands\":[\"a\\u0000b\"]}", "NUL"),
+            (r#"{"commands":["\ud800"]}"#, "not the JSON"),
+            (&many, "101 commands"),
+            (&long, "too long"),
+            (&huge, "more than"),
+            (&deep, "not the JSON"),
+        ] {
+            let error = Answer::read(text.as_bytes()).unwrap_err().0;
+            assert!(error.contains(part), "{}: {error}", text.chars().take(80).collect::<String>());
+            assert!(!error.contains('\n'));
+        }
+        assert!(Answer::read(b"{\"commands\":[\"\xff\"]}").is_err());
+    }
+}
