@@ -160,7 +160,7 @@ fn write_lines(lines: &[Line], depth: usize, style: &mut Style, out: &mut String
 fn litter(style: &mut Style, out: &mut String) {
     for _ in 0..style.pick(4) {
         match style.pick(4) {
-            0 => out.push_str("\n"),
+            0 => out.push('\n'),
             1 => out.push_str("\t \n\n"),
             _ => {
                 out.push_str(["", "  ", "\t", "          "].get(usize::from(style.pick(4))).copied().unwrap_or(""));

@@ -38,7 +38,9 @@ fn main() {
     let formatted = Source::new("formatted", &lay_out(&ugly));
     // One block with as many settings: sorting them is the only work that is more than linear.
     let mut block = String::from("vplan 1\ncheck a {\n  run x\n");
-    (0..CHECKS).for_each(|i| drop(write!(block, "  needs c{i}\n  env A{i}=1\n")));
+    for i in 0..CHECKS {
+        let _ = write!(block, "  needs c{i}\n  env A{i}=1\n");
+    }
     let block = Source::new("block", &(block + "}\n"));
 
     let mut criterion = Criterion::default().configure_from_args().sample_size(20);
