@@ -4,8 +4,8 @@
 //! of settings. What is the author's stays: comments, single blank lines, where a statement goes on in the next line, and the
 //! spelling of commands, whose words are what somebody copies into a shell.
 
-use super::ast::{Arg, Ast, Body, Node, Trivia, Value};
-use super::format::{format, is_sorted_block, quote};
+use super::ast::{Arg, Ast, Body, Node, Trivia, Value, same_values};
+use super::format::{is_sorted_block, quote};
 use super::parse::{Caps, parse};
 use crate::base::diagnostic::Diagnostics;
 use crate::base::source::Source;
@@ -44,10 +44,40 @@ pub fn reformat(source: &Source, id: SourceId, caps: &Caps) -> Result<Formatted,
         let first = diagnostics.iter().next().map(|d| d.message.clone()).unwrap_or_default();
         return if large { Ok(Formatted::TooLarge(diagnostics)) } else { Err(first) };
     }
-    if format(&read) != format(&ast) {
+    if !says_the_same(&ast.nodes, &read.nodes) {
         return Err("the text would say something else".to_owned());
     }
     Ok(Formatted::Text(text))
+}
+
+/// Whether two trees differ in spans, trivia and quoting only, and the first in the order of settings. Recursion is bounded by
+/// the cap on nesting.
+fn says_the_same(old: &[Node<'_>], new: &[Node<'_>]) -> bool {
+    let bodies = |old: &Body<'_>, new: &Body<'_>| {
+        if !is_sorted_block(old.context) || in_order(&old.nodes) {
+            return says_the_same(&old.nodes, &new.nodes);
+        }
+        let mut sorted: Vec<&Node<'_>> = old.nodes.iter().collect();
+        sorted.sort_by_key(|node| node.statement.keyword);
+        let one =
+            |(old, new): (&&Node<'_>, &Node<'_>)| says_the_same(std::slice::from_ref(*old), std::slice::from_ref(new));
+        sorted.len() == new.nodes.len() && sorted.iter().zip(&new.nodes).all(one)
+    };
+    old.len() == new.len()
+        && old.iter().zip(new).all(|(old, new)| {
+            old.statement.keyword == new.statement.keyword
+                && old.args.len() == new.args.len()
+                && old.args.iter().zip(&new.args).all(|(a, b)| same_values(&a.value, &b.value))
+                && match (&old.body, &new.body) {
+                    (None, None) => true,
+                    (Some(old), Some(new)) => bodies(old, new),
+                    _ => false,
+                }
+        })
+}
+
+fn in_order(nodes: &[Node<'_>]) -> bool {
+    nodes.windows(2).all(|w| matches!(w, [a, b] if a.statement.keyword <= b.statement.keyword))
 }
 
 /// Writes a tree that was read from this source without errors.
@@ -148,9 +178,8 @@ impl<'a> Writer<'a> {
     fn body(&mut self, body: &Body<'_>, depth: usize) {
         self.fresh = true;
         self.blank = false;
-        let in_order = |w: &[Node<'_>]| matches!(w, [a, b] if a.statement.keyword <= b.statement.keyword);
         match body.nodes.first() {
-            Some(first) if is_sorted_block(body.context) && !body.nodes.windows(2).all(in_order) => {
+            Some(first) if is_sorted_block(body.context) && !in_order(&body.nodes) => {
                 // A comment that a blank line parts from the first setting is about the block, and stays on top of it.
                 let own = first.before.iter().rposition(|t| *t == Trivia::Blank).map_or(0, |i| i + 1);
                 let (head, own) = first.before.split_at_checked(own).unwrap_or_default();
