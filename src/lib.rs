@@ -8,6 +8,7 @@ pub mod front;
 pub mod plan;
 pub mod recover;
 pub mod run;
+pub mod lock;
 pub mod effect;
 pub mod cli;
 #[cfg(any(test, feature = "arbitrary"))]

@@ -171,10 +171,10 @@ const EXAMPLES: &[Example] = &[
     },
     Example {
         text: "import \"x.vplan\"\ncheck a: true\n",
-        code: "lang::import_unsupported",
-        message: "`import` is not supported yet",
-        help: Some("write the imported statements into this file"),
-        labels: &[("import", "this version of vplan resolves no imports")],
+        code: "contract::import",
+        message: "`x.vplan` was not imported",
+        help: None,
+        labels: &[("import \"x.vplan\"", "this text was read on its own, without other files")],
     },
     Example {
         text: "expect \"x\" {\n  role tester\n}\ncheck a: true\n",
@@ -650,7 +650,6 @@ const EXAMPLES: &[Example] = &[
 const BEYOND_THE_TEXT: &[Code] = &[
     contract::NAME_LENGTH,
     contract::UNKNOWN_WORD,
-    contract::IMPORT,
     contract::NUMBER,
     contract::DEFAULTS_SETTING,
     contract::ENV_NAME,
@@ -756,7 +755,7 @@ const MALFORMED: &[(&str, &[(&str, &str)])] = &[
     ("chek a: true\n", &[("lang::unknown_statement", "chek")]),
     ("timeout 5m\ncheck a: true\n", &[("lang::misplaced_statement", "timeout")]),
     ("use a\ncheck a: true\n", &[("lang::misplaced_statement", "use")]),
-    ("import \"x.vplan\"\ncheck a: true\n", &[("lang::import_unsupported", "import")]),
+    ("import \"x.vplan\"\ncheck a: true\n", &[("contract::import", "import \"x.vplan\"")]),
     ("expect \"x\" {\n  role tester\n}\ncheck a: true\n", &[("lang::expect_unsupported", "expect")]),
     ("check a {\n  run true\n", &[("lang::unclosed_block", "{")]),
     ("check a: true\n}\n", &[("lang::unexpected_close", "}")]),

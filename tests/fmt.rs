@@ -120,7 +120,7 @@ fn files_that_cannot_be_formatted() {
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     for (file, exit, words) in [
         ("bytes.vplan", 3, "not UTF-8: byte 0xff at offset 10"),
-        ("c.json", 2, "is JSON"),
+        ("c.json", 2, "`vplan import c.json` converts it"),
         ("none.vplan", 2, "no such file"),
         ("broken.vplan", 2, "symlink to nothing"),
         ("loop.vplan", 2, "cannot be read"),
@@ -184,4 +184,13 @@ fn the_examples_of_the_reference_are_formatted() {
         let ran = Project::bare().vplan(&["fmt", "-", "--check"]).stdin(format!("{header}{example}")).run();
         assert_ne!(ran.exit, Some(40), "{}", ran.out());
     }
+}
+
+#[test]
+fn statements_that_came_later_need_no_code_of_their_own() {
+    let project = Project::bare();
+    project.write("a.vplan", "vplan 1\n# shared\nimport 'x.vplan'   as  n \\\n at \"apps\" # here\n");
+    project.run(&["fmt", "a.vplan"]).exits(0);
+    let want = "vplan 1\n# shared\nimport \"x.vplan\" as n \\\n    at \"apps\" # here\n";
+    assert_eq!(project.read("a.vplan"), want);
 }

@@ -13,8 +13,9 @@ const EDGES: &[(&str, &[&str])] = &[
     ("plan", &["base", "check", "contract"]),
     ("recover", &["base", "check", "contract", "plan"]),
     ("run", &["base", "check", "plan"]),
-    ("effect", &["base", "lang", "check", "contract", "front", "plan", "recover", "run"]),
-    ("cli", &["base", "lang", "check", "contract", "front", "plan", "recover", "run", "effect"]),
+    ("lock", &["base", "plan"]),
+    ("effect", &["base", "lang", "check", "contract", "front", "plan", "recover", "run", "lock"]),
+    ("cli", &["base", "lang", "check", "contract", "front", "plan", "recover", "run", "lock", "effect"]),
 ];
 
 /// A third-party crate and the places that may name it.
@@ -30,8 +31,10 @@ const CRATES: &[(&str, &[&str])] = &[
     ("rustix", &["effect/", "cli/"]),
     ("tempfile", &["effect/"]),
     ("jsonc_parser", &["front/"]),
-    ("kdl", &["plan/kdl.rs"]),
     ("similar", &["cli/"]),
+    ("saphyr_parser", &["front/"]),
+    ("toml", &["front/"]),
+    ("kdl", &["plan/kdl", "lock/"]),
     ("proptest", &["arbitrary"]),
 ];
 

@@ -6,7 +6,7 @@ use crate::base::change::{ChangeSet, ChangedFile, Status};
 use crate::base::command::{Command, Env, Piece, Unsupported, UnsupportedReason};
 use crate::base::glob::{Glob, Item, Selection, What};
 use crate::base::path::RepoPath;
-use crate::base::span::Place;
+use crate::base::span::{Place, SourceId};
 use crate::base::word::Word;
 use crate::check::request::Assertion;
 use crate::check::{Kind, Severity};
@@ -66,7 +66,7 @@ pub fn plain_check(id: &str) -> Check {
         column: 1,
         kind: Kind::Run,
         body: Body::Command(command("true")),
-        placements: vec![Placement { conditions: Vec::new(), line: 1, is_use: false }],
+        placements: vec![Placement { conditions: Vec::new(), line: 1, source: SourceId::default(), is_use: false }],
         tier: 0,
         describe: None,
         dir: RepoPath::root(),
@@ -139,7 +139,7 @@ pub fn condition() -> impl Strategy<Value = Condition> {
         2 => selection().prop_map(Test::ChangedNone),
         1 => exists,
     ];
-    (test, 1_usize..100).prop_map(|(test, line)| Condition { line, test })
+    (test, 1_usize..100).prop_map(|(test, line)| Condition { line, source: SourceId::default(), test })
 }
 
 /// What a check does: mostly commands, so that some are equal.
@@ -230,7 +230,7 @@ pub fn contract() -> impl Strategy<Value = Contract> {
                     let mut picked: Vec<usize> = picks.into_iter().map(|c| c.index(conditions.len())).collect();
                     picked.sort_unstable();
                     picked.dedup();
-                    Placement { conditions: picked, line: 10 * i + p + 1, is_use: p > 0 }
+                    Placement { conditions: picked, line: 10 * i + p + 1, source: SourceId::default(), is_use: p > 0 }
                 });
                 let id = if check.named { format!("check-{i}") } else { format!("anonymous-{i}") };
                 // Nothing can refer to an anonymous check.
@@ -261,6 +261,7 @@ pub fn contract() -> impl Strategy<Value = Contract> {
                 tier,
                 selection,
                 line: 80 + i,
+                source: SourceId::default(),
             });
             let (max_checks, jobs, restricted) = limits;
             let mut contract = Contract {

@@ -36,6 +36,7 @@ pub fn plan(steps: Vec<Step>) -> Plan {
     let request = RequestRecord {
         boundaries: Vec::new(),
         changed: Vec::new().into(),
+        changed_from: None,
         explicit: Vec::new(),
         min_tier: 0,
         mode: Mode::Contract,

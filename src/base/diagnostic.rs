@@ -116,6 +116,11 @@ impl Diagnostics {
         self.0
     }
 
+    /// Keeps those of which this is true.
+    pub fn retain(&mut self, keep: impl FnMut(&Diagnostic) -> bool) {
+        self.0.retain(keep);
+    }
+
     /// All of them, in the order in which they were found.
     pub fn iter(&self) -> impl Iterator<Item = &Diagnostic> {
         self.0.iter()

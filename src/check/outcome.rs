@@ -100,6 +100,8 @@ pub enum Cause {
     Storage,
     /// `not_run`: the change is outside the contract's scope.
     Policy,
+    /// `not_run`: the report of the shard that it belongs to is missing.
+    Shard,
     /// flaky: it passed on a later try.
     Retried,
     /// passed: by exit code alone, although the contract says how its output is to be counted.
@@ -129,6 +131,7 @@ impl Cause {
             Cause::Cancelled => "cancelled",
             Cause::Storage => "storage",
             Cause::Policy => "policy",
+            Cause::Shard => "shard",
             Cause::Retried => "retried",
             Cause::OutputUnread => "output_unread",
         }

@@ -1,5 +1,9 @@
 //! Which words does the command line understand?
 
+use super::command::diff::Diff;
+use super::command::merge::Merge;
+use crate::base::canon::Digest;
+use crate::plan::shard::Shard;
 use clap::{Args, CommandFactory, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -14,8 +18,8 @@ use std::path::PathBuf;
     arg_required_else_help = true,
     max_term_width = 100,
     after_help = "Exit codes: 0 passed or nothing to verify, 1 vplan failed, 2 usage, 3 contract invalid or missing, \
-                  5 setup, 40 a check failed, 41 compilation failed, 42 tests failed, 43 time is up, 44 incomplete, \
-                  130/143 interrupted. `vplan help language` teaches the contract language."
+                  4 lock or plan drift, 5 setup, 40 a check failed, 41 compilation failed, 42 tests failed, 43 time is up, 44 incomplete, \
+                  45 the contract is weakened (`diff`), 130/143 interrupted. `vplan help language` teaches the contract language."
 )]
 pub struct CommandLine {
     /// Flags that every command takes.
@@ -47,6 +51,7 @@ impl CommandLine {
             "argv" => Argv::augment_args,
             "check" => Check::augment_args,
             "classify" => Classify::augment_args,
+            "diff" => Diff::augment_args,
             "explain" => Explain::augment_args,
             "fmt" => super::command::fmt::Fmt::augment_args,
             "plan" => PlanArgs::augment_args,
@@ -88,6 +93,15 @@ pub struct Global {
     /// The largest contract that is read.
     #[arg(long, value_name = "SIZE", default_value = "1MiB", value_parser = size, global = true)]
     pub max_file: u64,
+    /// The lock must pin exactly what is imported: nothing missing, nothing more.
+    #[arg(long, global = true)]
+    pub locked: bool,
+    /// Open no connection: `lock` pins only what is in the cache. No other command opens one.
+    #[arg(long, global = true)]
+    pub offline: bool,
+    /// Where fetched imports are kept; `$XDG_CACHE_HOME/vplan` or `~/.cache/vplan` otherwise.
+    #[arg(long, value_name = "DIR", global = true)]
+    pub cache_dir: Option<PathBuf>,
 }
 
 /// Forms of an answer. Not every command has every form.
@@ -125,6 +139,8 @@ pub enum When {
 pub enum Command {
     /// Write a contract from what the repository declares.
     Init(Init),
+    /// Convert another tool's configuration into a contract: verify.contract.json, runr, ralph-tui, acode.
+    Import(super::command::import::Import),
     /// Validate the contract and show everything that is wrong with it.
     Check(Check),
     /// Write the contract in its one layout.
@@ -135,12 +151,20 @@ pub enum Command {
     Plan(PlanArgs),
     /// Verify this change: plan, execute, repair the plan where the plan was wrong, report.
     Run(Box<Run>),
+    /// Join the reports of all shards of a plan into one verdict.
+    Merge(Merge),
+    /// Compare two plans, or two contracts: what differs, and what of it weakens.
+    Diff(Diff),
     /// Repair a list of commands, or a plan, of which one failed because the plan was wrong.
     Recover(Recover),
     /// Say why a command failed.
     Classify(Classify),
     /// Read a command text as vplan reads it: environment and argument vector.
     Argv(Argv),
+    /// Fetch the contract's git imports, pin them in the lock, and take out what is not imported any more.
+    Lock(super::command::lock::Lock),
+    /// List the contracts shipped with vplan, which `import "std:NAME@VERSION"` names, or print one.
+    Std(super::command::std::Std),
     /// Print a completion script.
     Completions(Completions),
     /// Print the manual page.
@@ -338,6 +362,9 @@ pub struct PlanArgs {
     /// The request.
     #[command(flatten)]
     pub request: Request,
+    /// Write the plan to this file, as its ending says: `.kdl` for people, `.json` for pipelines.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
 }
 
 /// `vplan run`
@@ -346,6 +373,9 @@ pub struct Run {
     /// The request.
     #[command(flatten)]
     pub request: Request,
+    /// Which plan.
+    #[command(flatten)]
+    pub saved: Saved,
     /// What a pass must have verified: `some` check at all, or with `full` coverage.
     #[arg(long, value_name = "COVERAGE")]
     pub require: Option<Require>,
@@ -373,6 +403,31 @@ pub struct Run {
     /// Which attempt at the same work this is.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub attempt: u32,
+}
+
+/// Which plan is run: the one that the request gives, or one from a file.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Plan")]
+pub struct Saved {
+    /// Run this plan file, if its request still gives the same plan here. Its digest says which plan it is, not that it may
+    /// do what the contract does not allow.
+    #[arg(long, value_name = "FILE", conflicts_with_all = [
+        "role", "risk", "milestone_end", "run_end", "last", "min_tier", "command", "commands_from", "mode", "only", "skip",
+        "reason", "jobs", "budget", "keep_going", "no_recover", "no_preflight", "source",
+    ])]
+    pub plan: Option<PathBuf>,
+    /// Run the saved plan although it would be another one today; the report says in what.
+    #[arg(long, requires = "plan")]
+    pub allow_drift: bool,
+    /// Run the saved plan where there is no contract that could confirm it; the report says so.
+    #[arg(long, requires = "plan")]
+    pub plan_as_is: bool,
+    /// Refuse every plan but the one with this digest.
+    #[arg(long, value_name = "sha256:…", value_parser = digest)]
+    pub expect_digest: Option<Digest>,
+    /// Run a share of the plan's steps, with all that they need: the I-th of N. `vplan merge` joins the reports.
+    #[arg(long, value_name = "I/N", value_parser = shard)]
+    pub shard: Option<Shard>,
 }
 
 /// What a pass must have verified.
@@ -445,7 +500,7 @@ pub struct Recover {
     /// What was seen of it.
     #[command(flatten)]
     pub evidence: Evidence,
-    /// A plan as `vplan plan --format json` prints it.
+    /// A plan file, `.kdl` or as `vplan plan --format json` prints it.
     #[arg(long, value_name = "FILE", requires = "failure")]
     pub plan: Option<PathBuf>,
     /// A failure in JSON, `{"step":"NAME","code":"…"}`, or a list of them.
@@ -500,7 +555,15 @@ fn size(text: &str) -> Result<u64, String> {
     crate::base::unit::parse_size(text).map_err(|_| "expected a size such as `64MiB`".to_owned())
 }
 
-fn duration(text: &str) -> Result<u64, String> {
+fn digest(text: &str) -> Result<Digest, String> {
+    Digest::try_from(text.to_owned()).map_err(|_| "expected `sha256:` and 64 hexadecimal digits".to_owned())
+}
+
+fn shard(text: &str) -> Result<Shard, String> {
+    text.parse()
+}
+
+pub(super) fn duration(text: &str) -> Result<u64, String> {
     crate::base::unit::parse_duration(text).map_err(|_| "expected a duration such as `10m`".to_owned())
 }
 
@@ -521,6 +584,8 @@ mod tests {
             ("check --deny warnings", true),
             ("check --uncovered --deny never_selected", true),
             ("fmt --check a.vplan - --format json", true),
+            ("diff a.json b.json --exit-code", true),
+            ("diff --base main --strict --contract c", true),
             ("classify --command x --exit -1", true),
             ("recover --command a --command b --failed 2 --exit 1", true),
             // Everything else takes the long way.

@@ -3,9 +3,11 @@
 pub mod args;
 pub mod command;
 pub mod error;
+pub mod pinning;
 pub mod progress;
 pub mod propose;
 pub mod render;
+pub mod saved;
 pub mod session;
 pub mod terminal;
 
@@ -33,14 +35,19 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     trace(line.global.verbose, terminal.color_stderr);
     let result = match line.command {
         Command::Init(args) => command::init::run(&line.global, &args, &terminal),
+        Command::Import(args) => command::import::run(&line.global, &args, &terminal),
         Command::Check(args) => command::check::run(&line.global, &args, &terminal),
         Command::Fmt(args) => command::fmt::run(&line.global, &args, &terminal),
         Command::Explain(args) => command::explain::run(&line.global, &args, &terminal),
         Command::Plan(args) => command::plan::run(&line.global, &args, &terminal),
         Command::Run(args) => command::run::run(&line.global, &args, &terminal),
+        Command::Merge(args) => command::merge::run(&line.global, &args, &terminal),
+        Command::Diff(args) => command::diff::run(&line.global, &args, &terminal),
         Command::Recover(args) => command::recover::run(&line.global, &args, &terminal),
         Command::Classify(args) => command::classify::run(&line.global, &args, &terminal),
         Command::Argv(args) => command::argv::run(&line.global, &args, &terminal),
+        Command::Lock(args) => command::lock::run(&line.global, &args, &terminal),
+        Command::Std(args) => command::std::run(&line.global, &args, &terminal),
         Command::Completions(args) => command::completions::run(&args, &terminal),
         Command::Man(args) => command::man::run(&args, &terminal),
         Command::Help(args) => command::help::run(&args, &terminal),

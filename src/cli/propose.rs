@@ -3,10 +3,12 @@
 use super::args::Request as Asked;
 use super::command::command;
 use super::error::Failure;
+use super::pinning;
 use super::session::Session;
 use crate::base::canon::Digest;
 use crate::base::command::{Command, Env, Piece};
 use crate::base::word::{Word, visible};
+use crate::effect::lockfile;
 use crate::effect::process::ask::NoAnswer;
 use crate::effect::propose::propose;
 use crate::lang::command::parse_command;
@@ -21,16 +23,30 @@ pub enum Asking {
     Recorded,
     /// What is not recorded is asked for.
     Now,
+    /// It is asked for, whatever is recorded.
+    Anew,
 }
 
 impl Session {
+    /// The answer that the lock holds for a question.
+    fn recorded(&self, question: &Digest) -> Result<Option<String>, Failure> {
+        let path = lockfile::beside(&self.contract_path);
+        let revision = self.loaded.as_ref().and_then(|l| l.revision.as_ref());
+        let found = lockfile::read(&self.site, &path, revision)?;
+        if found.has_errors() {
+            return Err(pinning::invalid(&path, found));
+        }
+        Ok(found.lock.answer(question).map(|a| a.answer.clone()))
+    }
+
     /// What the proposer says to this request: its recorded answer, or, if it may be asked, a new one. `None` when there is
     /// neither an answer nor a proposer, and none was demanded.
     pub(super) fn propose(&self, asked: &Asked, asking: Asking, demanded: bool) -> Result<Option<Proposal>, Failure> {
         let question = Question::of(self.contract(), &self.request).text();
         let digest = Digest::of(question.as_bytes());
         tracing::debug!(%digest, bytes = question.len(), "a question for the proposer");
-        if let Some(recorded) = self.recorded(&digest) {
+        let recorded = if asking == Asking::Anew { None } else { self.recorded(&digest)? };
+        if let Some(recorded) = recorded {
             return understand(question, recorded.as_bytes()).map(Some).map_err(|why| {
                 let message = format!("the recorded answer to {digest} cannot be used: {why}");
                 Failure::new(Exit::Drift.code(), "vplan::proposer::bad_record", message)

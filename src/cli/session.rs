@@ -3,11 +3,13 @@
 use super::args::{Deny, Global, ListFormat, Mode, Request as Asked, Risk};
 use super::command::command;
 use super::error::Failure;
+use super::pinning;
 use super::propose::Asking;
 use super::terminal::Terminal;
-use crate::base::canon::Digest;
+use crate::base::change::ChangeSet;
 use crate::base::command::Command;
 use crate::base::diagnostic::Severity;
+use crate::base::path::RepoPath;
 use crate::base::word::visible;
 use crate::effect::changes::{self, BaseRevision, ChangeSource, Gathered};
 use crate::effect::facts::{self, Ground};
@@ -18,7 +20,7 @@ use crate::effect::{git, infer, input};
 use crate::plan::compile::{Compiled, compile};
 use crate::plan::definition::changed_definitions;
 use crate::plan::facts::{Facts, Question};
-use crate::plan::request::{self, Boundary, Request, Selector, Skip};
+use crate::plan::request::{self, Boundary, ChangedFrom, Request, Selector, Skip};
 use crate::plan::{Plan, request::Mode as PlanMode};
 use crate::recover;
 use crate::run::verdict::Exit;
@@ -36,6 +38,8 @@ const ROUNDS: usize = 8;
 pub struct Session {
     /// Where.
     pub site: Site,
+    /// Where the contract is, or would be.
+    pub contract_path: RepoPath,
     /// Which files changed, and how that is known.
     pub gathered: Gathered,
     /// The contract; none where there need be none.
@@ -60,6 +64,7 @@ impl Session {
         let mut request = Request {
             role: asked.role.clone(),
             changed: gathered.changes.clone(),
+            changed_from: changed_from(asked),
             risk: match asked.risk {
                 Risk::Low => request::Risk::Low,
                 Risk::Medium => request::Risk::Medium,
@@ -87,7 +92,8 @@ impl Session {
         if asked.mode == Mode::Fallback && loaded.is_none() {
             request.inferred = inferred(&site)?;
         }
-        Ok(Self { site, gathered, loaded, request })
+        let contract_path = load::contract_path(&site, global.contract.as_deref()).map_err(load_failed)?;
+        Ok(Self { site, contract_path, gathered, loaded, request })
     }
 
     /// The contract, if there is one.
@@ -102,19 +108,31 @@ impl Session {
     /// A request that does not fit the contract (exit 2), a step that `--deny` refuses (exit 40), a proposer that does not
     /// answer (exit 5) or may not be asked (exit 4).
     pub fn plan(&mut self, asked: &Asked, asking: Asking) -> Result<(Plan, Facts), Failure> {
+        let made = self.make(asked, asking, !asked.no_preflight && !asked.no_recover)?;
+        deny(&made.0, &asked.deny)?;
+        Ok(made)
+    }
+
+    /// The same, with or without preflight, and refuses nothing.
+    ///
+    /// # Errors
+    /// As [`Session::plan`], but for what is refused.
+    pub(super) fn make(&mut self, asked: &Asked, asking: Asking, preflight: bool) -> Result<(Plan, Facts), Failure> {
         let mut facts = Facts::default();
-        if asked.mode == Mode::Llm {
-            self.request.proposal = self.propose(asked, asking, true)?;
+        let mode = self.request.mode;
+        self.request.proposal = if mode == PlanMode::Llm { self.propose(asked, asking, true)? } else { None };
+        if mode == PlanMode::Hybrid {
+            self.request.inferred.clear();
         }
         let mut plan = self.compile(&mut facts)?;
-        if asked.mode == Mode::Hybrid && plan.steps.is_empty() {
+        if mode == PlanMode::Hybrid && plan.steps.is_empty() {
             self.request.proposal = self.propose(asked, asking, false)?;
             if self.request.proposal.as_ref().is_none_or(|p| p.commands.is_empty()) {
                 self.request.inferred = inferred(&self.site)?;
             }
             plan = self.compile(&mut facts)?;
         }
-        if !asked.no_preflight && !asked.no_recover {
+        if preflight {
             for _ in 0..ROUNDS {
                 let questions = recover::preflight_questions(&plan, &facts);
                 if questions.is_empty() {
@@ -125,7 +143,6 @@ impl Session {
             }
             plan = recover::preflight(plan, &facts);
         }
-        deny(&plan, &asked.deny)?;
         Ok((plan, facts))
     }
 
@@ -152,9 +169,20 @@ impl Session {
         Err(Failure::new(Exit::Internal.code(), "vplan::internal", "compiling asks for facts without end"))
     }
 
-    /// The answer that is recorded for a question.
-    pub(super) fn recorded(&self, _question: &Digest) -> Option<String> {
-        None
+    /// Leaves a file out of the changes that git found: a plan in the work tree is no part of the change that it is about.
+    pub(super) fn leave_out(&mut self, file: &Path) {
+        let inside = file.parent().map(|p| if p.as_os_str().is_empty() { Path::new(".") } else { p });
+        let Some(real) = inside.and_then(|p| p.canonicalize().ok()).zip(file.file_name()).map(|(p, n)| p.join(n))
+        else {
+            return;
+        };
+        let Ok(below) = real.strip_prefix(&self.site.root) else { return };
+        if self.request.changed_from.is_some() {
+            let files = self.request.changed.files().iter();
+            let others = files.filter(|f| f.path.as_bytes() != below.as_os_str().as_bytes()).cloned().collect();
+            self.request.changed = ChangeSet::new(others);
+            self.gathered.changes = self.request.changed.clone();
+        }
     }
 
     /// Answers questions about the repository; what cannot be looked at is "unknown", and then decides nothing.
@@ -191,18 +219,12 @@ pub fn locate(global: &Global) -> Result<Site, Failure> {
 /// There is none, or it cannot be read. An invalid one is no error here.
 pub fn load_contract(site: &Site, global: &Global) -> Result<Loaded, Failure> {
     let wanted = Wanted { contract: global.contract.as_deref(), revision: None, base: None, max_file: global.max_file };
-    load::load(site, &wanted).map_err(load_failed)
+    pinning::load(site, global, &wanted)?.map_err(load_failed)
 }
 
 fn gather(site: &Site, asked: &Asked) -> Result<Gathered, Failure> {
     let source = source(asked)?;
-    let gathered = changes::gather(source.as_ref(), site.git.as_ref(), &git::environment).map_err(|e| {
-        let failure = Failure::usage(e.code(), e.to_string());
-        match e.help() {
-            Some(help) => failure.help(help),
-            None => failure,
-        }
-    })?;
+    let gathered = gather_from(site, source.as_ref())?;
     if gathered.is_empty_by_default() && crate::effect::terminal::look().ci {
         let message = "nothing changed in the work tree, and this is CI: an empty change set must be asked for";
         return Err(Failure::usage("vplan::usage::empty_change_set", message).help(
@@ -210,6 +232,20 @@ fn gather(site: &Site, asked: &Asked) -> Result<Gathered, Failure> {
         ));
     }
     Ok(gathered)
+}
+
+/// Gathers the changed files from a source.
+///
+/// # Errors
+/// They cannot be known (exit 2).
+pub(super) fn gather_from(site: &Site, source: Option<&ChangeSource>) -> Result<Gathered, Failure> {
+    changes::gather(source, site.git.as_ref(), &git::environment).map_err(|e| {
+        let failure = Failure::usage(e.code(), e.to_string());
+        match e.help() {
+            Some(help) => failure.help(help),
+            None => failure,
+        }
+    })
 }
 
 fn source(asked: &Asked) -> Result<Option<ChangeSource>, Failure> {
@@ -238,6 +274,17 @@ fn source(asked: &Asked) -> Result<Option<ChangeSource>, Failure> {
     } else {
         None
     })
+}
+
+fn changed_from(asked: &Asked) -> Option<ChangedFrom> {
+    let changes = &asked.changes;
+    let named = !changes.changed.is_empty() || changes.changed_from.is_some() || changes.changed_none;
+    match &changes.base {
+        Some(base) => Some(ChangedFrom::Base(base.clone())),
+        None if changes.staged => Some(ChangedFrom::Staged),
+        None if changes.all => Some(ChangedFrom::All),
+        None => (!named).then_some(ChangedFrom::WorkTree),
+    }
 }
 
 /// Reads a file that the command line names, or standard input for `-`.
@@ -282,7 +329,7 @@ fn boundaries(asked: &Asked) -> Vec<Boundary> {
     list
 }
 
-fn selector(text: &str) -> Selector {
+pub(super) fn selector(text: &str) -> Selector {
     match text.strip_prefix("tag:") {
         Some(tag) => Selector::Tag(tag.to_owned()),
         None => Selector::Name(text.to_owned()),
@@ -316,7 +363,7 @@ fn contract(
         base: gathered.base.as_ref(),
         max_file: global.max_file,
     };
-    match load::load(site, &wanted) {
+    match pinning::load(site, global, &wanted)? {
         Ok(loaded) if loaded.contract.is_some() => Ok(Some(loaded)),
         Ok(loaded) => Err(invalid(loaded)),
         // Mode `off` verifies nothing and says so; it needs no contract, and passes no broken one over.
@@ -326,19 +373,24 @@ fn contract(
     }
 }
 
-/// The failure of a contract with errors.
+/// The failure of a contract with errors: exit 3, or 4 when only pinned imports are not to be had.
 #[must_use]
 pub fn invalid(loaded: Loaded) -> Failure {
     let list = loaded.diagnostics.sorted();
     let errors = list.iter().filter(|d| d.severity == Severity::Error).count();
-    let message = format!("the contract `{}` has {}", loaded.path, super::render::style::count(errors, "error"));
-    Failure {
-        diagnostics: Some(Box::new((loaded.sources, list))),
-        ..Failure::new(Exit::Contract.code(), "vplan::contract::invalid", message)
-    }
+    let failure = if loaded.drift {
+        let message = format!("the contract `{}` imports what its lock does not pin", loaded.path);
+        Failure::new(Exit::Drift.code(), "vplan::contract::drift", message)
+    } else {
+        let message = format!("the contract `{}` has {}", loaded.path, super::render::style::count(errors, "error"));
+        Failure::new(Exit::Contract.code(), "vplan::contract::invalid", message)
+    };
+    Failure { diagnostics: Some(Box::new((loaded.sources, list))), ..failure }
 }
 
-pub(super) fn load_failed(error: LoadError) -> Failure {
+/// The failure of a contract that is not there, or cannot be read.
+#[must_use]
+pub fn load_failed(error: LoadError) -> Failure {
     let exit = match &error {
         LoadError::Missing(_)
         | LoadError::Deleted { .. }
@@ -354,17 +406,17 @@ pub(super) fn load_failed(error: LoadError) -> Failure {
 }
 
 /// What the repository declares: ids and commands.
-fn inferred(site: &Site) -> Result<Vec<(String, Command)>, Failure> {
+pub(super) fn inferred(site: &Site) -> Result<Vec<(String, Command)>, Failure> {
     let found = infer::infer(&site.root).map_err(|e| root_failed(&site.root, &e))?;
     Ok(found.into_iter().map(|i| (i.id, i.command)).collect())
 }
 
-fn root_failed(root: &Path, error: &std::io::Error) -> Failure {
+pub(super) fn root_failed(root: &Path, error: &std::io::Error) -> Failure {
     let shown = visible(root.as_os_str().as_bytes());
     Failure::usage("vplan::usage::unreadable", format!("`{shown}` cannot be read: {error}"))
 }
 
-fn deny(plan: &Plan, what: &[Deny]) -> Result<(), Failure> {
+pub(super) fn deny(plan: &Plan, what: &[Deny]) -> Result<(), Failure> {
     let refuse =
         |code: &str, message: String, help: &str| Err(Failure::new(Exit::Failed.code(), code, message).help(help));
     if what.contains(&Deny::DefinitionChanged)

@@ -3,7 +3,6 @@
 use super::Body;
 use super::draft::{self, At, Verb};
 use super::error::{ABSENT_AND_MORE, CHANGED_MISPLACED, EMPTY_FILE, NO_VERB, REGEX, SEVERAL_VERBS, SIZE_RANGE};
-use super::selection::warn_of_glob;
 use super::validate::Checker;
 use crate::base::command::{Command, Env};
 use crate::base::diagnostic::Diagnostic;
@@ -61,7 +60,7 @@ impl Checker<'_> {
                 Some((Body::Shell(text.clone()), Env::new()))
             }
             Verb::File { path, assertions } => {
-                warn_of_glob("what `file` examines", &path.value, path.place, self.sink);
+                self.warn_of_path("what `file` examines", &path.value, path.place);
                 let read = self.path("the path", &path.value, path.place);
                 self.assertions(path, assertions);
                 let assertions = assertions.iter().map(|a| a.value.clone()).collect();

@@ -5,7 +5,8 @@
 
 use crate::base::canon::Digest;
 use crate::base::command::Command;
-use crate::base::span::Place;
+use crate::base::path::RepoPath;
+use crate::base::span::{Place, SourceId};
 use crate::base::word::Word;
 use crate::check::Kind;
 use crate::check::request::Assertion;
@@ -35,8 +36,14 @@ pub struct Draft {
     pub digest: Option<Digest>,
     /// `contract` statements (a second one is an error).
     pub names: Vec<At<String>>,
-    /// `import` statements. Known to the language, resolved in a later version.
-    pub imports: Vec<At<String>>,
+    /// `import` statements that are still to be resolved: `contract::import` puts what they bring into their place.
+    pub imports: Vec<Import>,
+    /// The uses of other files whose content stands in this draft.
+    pub inclusions: Vec<Inclusion>,
+    /// The other files that were read, in the order of their sources.
+    pub imported: Vec<Imported>,
+    /// How the names begin that files would have brought which could not be read: what is missing there is no news.
+    pub absent: Vec<String>,
     /// `paths` statements.
     pub paths: Vec<Paths>,
     /// The heads of all conditional blocks, in file order.
@@ -63,6 +70,63 @@ pub struct Draft {
     pub judge_with: Vec<At<Command>>,
 }
 
+/// `import STRING [as NAME] [at STRING]`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Import {
+    /// What is imported, as it was written.
+    pub source: At<String>,
+    /// `as`
+    pub alias: Option<At<String>>,
+    /// `at`
+    pub below: Option<At<String>>,
+    /// The statement.
+    pub place: Place,
+    /// How much of the draft stood before it.
+    pub stands: Extent,
+}
+
+/// How much of a draft there is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Extent {
+    /// [`Draft::entries`]
+    pub entries: usize,
+    /// [`Draft::paths`]
+    pub paths: usize,
+    /// [`Draft::risks`]
+    pub risks: usize,
+    /// [`Draft::sequences`]
+    pub sequences: usize,
+}
+
+/// One use of an imported file. What it brought says which it was by the number of the inclusion, counted from 1; 0 is the
+/// contract itself.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Inclusion {
+    /// The file.
+    pub source: SourceId,
+    /// How its names begin: `web/`, or nothing.
+    pub namespace: String,
+    /// Its own defaults, which apply to its own checks only.
+    pub defaults: Vec<At<Setting>>,
+    /// The roles that its own blocks make known, which stay with it.
+    pub roles: Vec<At<String>>,
+    /// The `import` statements that lead to it, outermost first.
+    pub chain: Vec<Place>,
+}
+
+/// A file that was imported.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Imported {
+    /// Which source it is.
+    pub source: SourceId,
+    /// How it is called: a path of the repository, `std:rust@1`, `git+URL?rev=OBJECTID#path`.
+    pub name: String,
+    /// Its path, if it is a file of this repository.
+    pub path: Option<RepoPath>,
+    /// Digest of its formatted, comment-free form.
+    pub digest: Digest,
+}
+
 /// `paths NAME = SEL…`
 #[derive(Clone, Debug, PartialEq)]
 pub struct Paths {
@@ -70,6 +134,8 @@ pub struct Paths {
     pub name: At<String>,
     /// The items.
     pub items: Vec<Sel>,
+    /// The [`Inclusion`] that brought it, from 1.
+    pub inclusion: usize,
 }
 
 /// An item of a selection.
@@ -143,6 +209,8 @@ pub struct Check {
     pub tier_block: Option<At<u8>>,
     /// The name, or the `run` of an anonymous one.
     pub place: Place,
+    /// The [`Inclusion`] that brought it, from 1.
+    pub inclusion: usize,
 }
 
 /// A verb with its object.
@@ -270,6 +338,8 @@ pub struct Risk {
     pub tier: At<u8>,
     /// Which files.
     pub items: Vec<Sel>,
+    /// The [`Inclusion`] that brought it, from 1.
+    pub inclusion: usize,
 }
 
 /// `sequence GROUP -> GROUP …`
@@ -279,6 +349,8 @@ pub struct Sequence {
     pub groups: Vec<At<Group>>,
     /// The statement.
     pub place: Place,
+    /// The [`Inclusion`] that brought it, from 1.
+    pub inclusion: usize,
 }
 
 /// A group of a sequence.

@@ -31,7 +31,7 @@ codes! {
     // Statements.
     /// A statement or a line of a block that stands once at most stands twice.
     DUPLICATE_LINE = "duplicate_line";
-    /// `import`, which this version does not read.
+    /// An `import` in a text that was read on its own.
     IMPORT = "import";
     /// `off` beside another line of `recover`.
     RECOVER_CONFLICT = "recover_conflict";

@@ -5,6 +5,7 @@ pub mod condition;
 mod cycle;
 pub mod draft;
 pub mod error;
+pub mod import;
 mod order;
 mod policy;
 pub mod resolve;
@@ -16,9 +17,10 @@ use crate::base::canon::Digest;
 use crate::base::command::{Command, Env};
 use crate::base::glob::{Glob, Selection};
 use crate::base::path::RepoPath;
-use crate::base::span::Place;
+use crate::base::span::{Place, SourceId};
 use crate::check::request::Assertion;
 use crate::check::{Kind, Report, Severity};
+use draft::Imported;
 use std::collections::BTreeMap;
 
 /// A contract without errors. Made by [`validate::validate`] only.
@@ -30,7 +32,9 @@ pub struct Contract {
     pub path: String,
     /// The digest of its formatted, comment-free form.
     pub digest: Digest,
-    /// The checks, in base order (the order of the file).
+    /// The other files that it is made of, in the order in which they were read.
+    pub imports: Vec<Imported>,
+    /// The checks, in base order (the order of the file, an import's where it stands).
     pub checks: Vec<Check>,
     /// Conditions, shared by all checks inside the same block.
     pub conditions: Vec<Condition>,
@@ -50,6 +54,15 @@ pub struct Contract {
     pub gate: Gate,
     /// `judge-with`.
     pub judge_with: Option<Command>,
+}
+
+impl Contract {
+    /// The name of an imported file; none for the contract's own.
+    #[must_use]
+    pub fn imported(&self, source: SourceId) -> Option<&str> {
+        let at = self.imports.binary_search_by_key(&source, |i| i.source).ok()?;
+        self.imports.get(at).map(|i| i.name.as_str())
+    }
 }
 
 /// An index into [`Contract::checks`].
@@ -160,6 +173,8 @@ pub struct Placement {
     pub conditions: Vec<ConditionIndex>,
     /// Line of the definition or of the `use`.
     pub line: usize,
+    /// The file of that line.
+    pub source: SourceId,
     /// Whether it is a `use`.
     pub is_use: bool,
 }
@@ -169,6 +184,8 @@ pub struct Placement {
 pub struct Condition {
     /// Its line.
     pub line: usize,
+    /// The file of that line.
+    pub source: SourceId,
     /// What must hold.
     pub test: Test,
 }
@@ -216,6 +233,8 @@ pub struct Risk {
     pub selection: Selection,
     /// Its line.
     pub line: usize,
+    /// The file of that line.
+    pub source: SourceId,
 }
 
 /// A `sequence`: every selected member of an earlier group runs before every one of a later group.

@@ -28,19 +28,20 @@ enum Known {
 impl Checker<'_> {
     /// The sequences with `*` replaced; reports what no order of the checks can satisfy.
     ///
-    /// `*` stands for the other checks of the same tier. A sequence that names checks of several tiers becomes one of
+    /// `*` stands for the other checks of the same file in the same tier. A sequence that names checks of several tiers becomes one of
     /// its named checks and one for each of these tiers, in which `*` has that tier's checks: between tiers there is an order already.
     pub(super) fn order(&mut self, edges: &Edges<'_>) -> Vec<Sequence> {
-        let mut by_tier: BTreeMap<u8, Vec<CheckIndex>> = BTreeMap::new();
+        let mut by_tier: BTreeMap<(usize, u8), Vec<CheckIndex>> = BTreeMap::new();
         for (index, tier) in edges.tiers.iter().enumerate() {
-            by_tier.entry(*tier).or_default().push(index);
+            let inclusion = self.names.defined.get(index).map_or(0, |c| c.inclusion);
+            by_tier.entry((inclusion, *tier)).or_default().push(index);
         }
         let mut made: Vec<(Sequence, Place)> = Vec::new();
         let mut members = 0;
         for sequence in &self.draft.sequences {
             let groups = self.groups(sequence);
             self.report_against_tiers(&groups, edges.tiers);
-            for groups in expand(&groups, edges.tiers, &by_tier) {
+            for groups in expand(&groups, edges.tiers, sequence.inclusion, &by_tier) {
                 members += groups.iter().map(Vec::len).sum::<usize>();
                 if members > self.caps.sequence_members {
                     break;
@@ -224,7 +225,12 @@ impl Checker<'_> {
 }
 
 /// The sequences that one with `*` stands for; itself without `*`.
-fn expand(groups: &[Known], tiers: &[u8], by_tier: &BTreeMap<u8, Vec<CheckIndex>>) -> Vec<Vec<Vec<CheckIndex>>> {
+fn expand(
+    groups: &[Known],
+    tiers: &[u8],
+    inclusion: usize,
+    by_tier: &BTreeMap<(usize, u8), Vec<CheckIndex>>,
+) -> Vec<Vec<Vec<CheckIndex>>> {
     let tier_of = |check: CheckIndex| tiers.get(check).copied().unwrap_or(0);
     let named: BTreeSet<CheckIndex> = groups
         .iter()
@@ -243,7 +249,13 @@ fn expand(groups: &[Known], tiers: &[u8], by_tier: &BTreeMap<u8, Vec<CheckIndex>
         );
     }
     for tier in named_tiers.iter().filter(|_| has_rest) {
-        let rest = by_tier.get(tier).into_iter().flatten().copied().filter(|c| !named.contains(c)).collect::<Vec<_>>();
+        let rest = by_tier
+            .get(&(inclusion, *tier))
+            .into_iter()
+            .flatten()
+            .copied()
+            .filter(|c| !named.contains(c))
+            .collect::<Vec<_>>();
         let of_tier = groups.iter().map(|group| match group {
             Known::Names(names) => names.iter().map(|n| n.value).filter(|c| tier_of(*c) == *tier).collect(),
             Known::Rest => rest.clone(),
@@ -266,7 +278,7 @@ mod tests {
             |checks: &[usize]| Known::Names(checks.iter().map(|c| Reference::new(*c, Place::default())).collect());
         // Checks 0 to 3 are of tier 0, 4 and 5 of tier 1, 6 is alone in tier 2.
         let tiers = [0, 0, 0, 0, 1, 1, 2];
-        let by_tier = BTreeMap::from([(0, vec![0, 1, 2, 3]), (1, vec![4, 5]), (2, vec![6])]);
+        let by_tier = BTreeMap::from([((0, 0), vec![0, 1, 2, 3]), ((0, 1), vec![4, 5]), ((0, 2), vec![6])]);
         for (groups, want) in [
             (vec![names(&[0]), names(&[4, 5])], vec![vec![vec![0], vec![4, 5]]]),
             (vec![names(&[0]), Known::Rest, names(&[2])], vec![vec![vec![0], vec![1, 3], vec![2]]]),
@@ -277,7 +289,7 @@ mod tests {
             (vec![Known::Rest, names(&[6])], vec![]),
             (vec![names(&[0]), names(&[])], vec![]),
         ] {
-            assert_eq!(expand(&groups, &tiers, &by_tier), want);
+            assert_eq!(expand(&groups, &tiers, 0, &by_tier), want);
         }
     }
 }

@@ -161,7 +161,8 @@ impl Checker<'_> {
             }
             if let Some(selection) = self.selection(&risk.items) {
                 let line = line(self.sources, risk.name.place);
-                risks.push(Risk { name: risk.name.value.clone(), tier, selection, line });
+                let source = risk.name.place.source;
+                risks.push(Risk { name: risk.name.value.clone(), tier, selection, line, source });
             }
         }
         risks

@@ -1,6 +1,6 @@
 //! What do the names of a draft refer to, and which name was meant by one that refers to nothing?
 
-use super::draft::{Check, Draft, Entry};
+use super::draft::{Check, Draft, Entry, Inclusion};
 use super::error::{DUPLICATE_NAME, NAME_LENGTH, UNKNOWN_CHECK};
 use super::validate::Caps;
 use super::{BUILT_IN_ROLES, CheckIndex};
@@ -23,6 +23,10 @@ pub(super) struct Names<'d> {
     pub(super) paths: BTreeMap<&'d str, usize>,
     /// The roles, built in ones included.
     pub(super) roles: BTreeSet<&'d str>,
+    /// The uses of imported files, for messages.
+    inclusions: &'d [Inclusion],
+    /// How the names of files begin that could not be read.
+    absent: &'d [String],
     /// How many comparisons may still be made to find out what was meant.
     comparisons: Cell<usize>,
 }
@@ -32,32 +36,65 @@ const COMPARISONS: usize = 200_000;
 
 impl<'d> Names<'d> {
     /// Collects the names; reports those that are defined twice or too long.
-    pub(super) fn collect(draft: &'d Draft, caps: &Caps, sink: &mut Diagnostics) -> Self {
+    pub(super) fn collect(draft: &'d Draft, caps: &Caps, incomplete: bool, sink: &mut Diagnostics) -> Self {
         let defined: Vec<&Check> = draft
             .entries
             .iter()
             .filter_map(|e| if let Entry::Check(check) = e { Some(&**check) } else { None })
             .collect();
         // A front end with errors of its own has spoken of the names that are too long.
-        let name_bytes = if sink.has_errors() { usize::MAX } else { caps.name_bytes };
-        let named = defined.iter().enumerate().filter_map(|(i, c)| c.name.as_ref().map(|n| (n, i)));
-        let checks = unique("check", named, name_bytes, sink);
-        let paths =
-            unique("named selection", draft.paths.iter().enumerate().map(|(i, p)| (&p.name, i)), name_bytes, sink);
-        let roles = unique("role", draft.roles.iter().enumerate().map(|(i, r)| (&r.name, i)), name_bytes, sink);
-        unique("trigger", draft.risks.iter().enumerate().map(|(i, r)| (&r.name, i)), name_bytes, sink);
+        let name_bytes = if incomplete { usize::MAX } else { caps.name_bytes };
+        let chains = draft.inclusions.as_slice();
+        let named = defined.iter().enumerate().filter_map(|(i, c)| c.name.as_ref().map(|n| (n, i, c.inclusion)));
+        let checks = unique("check", named, name_bytes, chains, sink);
+        let paths = unique(
+            "named selection",
+            draft.paths.iter().enumerate().map(|(i, p)| (&p.name, i, p.inclusion)),
+            name_bytes,
+            chains,
+            sink,
+        );
+        let roles =
+            unique("role", draft.roles.iter().enumerate().map(|(i, r)| (&r.name, i, 0)), name_bytes, chains, sink);
+        unique(
+            "trigger",
+            draft.risks.iter().enumerate().map(|(i, r)| (&r.name, i, r.inclusion)),
+            name_bytes,
+            chains,
+            sink,
+        );
         let roles = BUILT_IN_ROLES.into_iter().chain(roles.into_keys()).collect();
-        Self { defined, checks, paths, roles, comparisons: Cell::new(COMPARISONS) }
+        Self {
+            defined,
+            checks,
+            paths,
+            roles,
+            inclusions: chains,
+            absent: &draft.absent,
+            comparisons: Cell::new(COMPARISONS),
+        }
     }
 
     /// The check with this name; reports a name that no check has.
     pub(super) fn check(&self, name: &At<String>, sink: &mut Diagnostics) -> Option<CheckIndex> {
         let found = self.checks.get(name.value.as_str()).copied();
-        if found.is_none() {
+        if found.is_none() && !self.is_absent(&name.value) {
             let known = self.checks.keys().copied();
             sink.push(self.unknown(UNKNOWN_CHECK, "check", name.as_ref(), known));
         }
         found
+    }
+
+    /// Whether a file that could not be read may well have defined this name.
+    pub(super) fn is_absent(&self, name: &str) -> bool {
+        self.absent.iter().any(|a| name.starts_with(a.as_str()))
+    }
+
+    /// The part of a name that an import put in front of what the file says.
+    pub(super) fn namespace(&self, name: &str, place: Place) -> &'d str {
+        let same = self.inclusions.iter().filter(|i| i.source == place.source);
+        let fits = same.map(|i| i.namespace.as_str()).filter(|n| name.starts_with(n));
+        fits.max_by_key(|n| n.len()).unwrap_or_default()
     }
 
     /// Whether a check has this name.
@@ -73,9 +110,11 @@ impl<'d> Names<'d> {
         word: At<&str>,
         known: impl Iterator<Item = &'a str>,
     ) -> Diagnostic {
-        let shown = visible(word.value.as_bytes());
+        let namespace = self.namespace(word.value, word.place);
+        let written = word.value.strip_prefix(namespace).unwrap_or(word.value);
+        let shown = visible(written.as_bytes());
         let error = Diagnostic::error(code, format!("unknown {what} `{shown}`"));
-        match self.nearest(word.value, known) {
+        match self.nearest(written, known.filter_map(|k| k.strip_prefix(namespace))) {
             Some(near) => error
                 .label(word.place, format!("did you mean `{near}`?"))
                 .help(format!("replace `{shown}` by `{near}`")),
@@ -112,36 +151,45 @@ impl At<String> {
 /// The first definition of each name; reports the later ones.
 fn unique<'d>(
     what: &str,
-    names: impl Iterator<Item = (&'d At<String>, usize)>,
+    names: impl Iterator<Item = (&'d At<String>, usize, usize)>,
     name_bytes: usize,
+    inclusions: &[Inclusion],
     sink: &mut Diagnostics,
 ) -> BTreeMap<&'d str, usize> {
-    let mut seen: BTreeMap<&str, (usize, Place)> = BTreeMap::new();
-    for (name, index) in names {
+    let mut seen: BTreeMap<&str, (usize, Place, usize)> = BTreeMap::new();
+    let chain =
+        |inclusion: usize| inclusion.checked_sub(1).and_then(|i| inclusions.get(i)).map_or(&[][..], |i| &i.chain);
+    for (name, index, inclusion) in names {
         if name.value.len() > name_bytes {
             let message = format!("a name has {} bytes, {name_bytes} are the most", name.value.len());
             sink.push(Diagnostic::error(NAME_LENGTH, message).label(name.place, "too long"));
         }
         match seen.get(name.value.as_str()) {
-            Some((_, first)) => sink.push(
-                Diagnostic::error(
-                    DUPLICATE_NAME,
-                    format!("{what} `{}` is defined twice", visible(name.value.as_bytes())),
-                )
-                .label(name.place, "defined again here")
-                .label(*first, "first defined here")
-                .help(if what == "role" {
+            Some((_, first, before)) => {
+                let message = format!("{what} `{}` is defined twice", visible(name.value.as_bytes()));
+                let mut error = Diagnostic::error(DUPLICATE_NAME, message)
+                    .label(name.place, "defined again here")
+                    .label(*first, "first defined here");
+                for place in chain(inclusion) {
+                    error = error.label(*place, "the second comes with this");
+                }
+                for place in chain(*before) {
+                    error = error.label(*place, "the first comes with this");
+                }
+                sink.push(error.help(if what == "role" {
                     "write all of it into one block"
-                } else {
+                } else if inclusion == 0 && *before == 0 {
                     "give one of them another name"
-                }),
-            ),
+                } else {
+                    "import with `as NAME`: then the names begin with `NAME/`"
+                }));
+            }
             None => {
-                seen.insert(&name.value, (index, name.place));
+                seen.insert(&name.value, (index, name.place, inclusion));
             }
         }
     }
-    seen.into_iter().map(|(name, (index, _))| (name, index)).collect()
+    seen.into_iter().map(|(name, (index, ..))| (name, index)).collect()
 }
 
 /// Ids for the checks that have no name: their words joined by `-`, made unique by `-2`, `-3`…, none of them a name that
@@ -155,7 +203,8 @@ pub(super) fn derive_ids(names: &Names<'_>) -> Vec<String> {
             ids.push(name.value.clone());
             continue;
         }
-        let base = base_id(check);
+        let namespace = check.inclusion.checked_sub(1).and_then(|i| names.inclusions.get(i)).map(|i| &i.namespace);
+        let base = namespace.map_or(String::new(), String::clone) + &base_id(check);
         let counter = next.entry(base.clone()).or_insert(1);
         let id = loop {
             let id = if *counter == 1 { base.clone() } else { format!("{base}-{counter}") };
@@ -228,6 +277,7 @@ mod tests {
             conditions: Vec::new(),
             tier_block: None,
             place: Place::default(),
+            inclusion: 0,
         }))
     }
 
@@ -245,7 +295,7 @@ mod tests {
         ];
         let draft = Draft { entries, ..Draft::default() };
         let mut sink = Diagnostics::default();
-        let names = Names::collect(&draft, &Caps::default(), &mut sink);
+        let names = Names::collect(&draft, &Caps::default(), false, &mut sink);
         let ids = derive_ids(&names);
         let long = "x".repeat(64);
         let want = [
@@ -266,7 +316,7 @@ mod tests {
     fn what_was_meant() {
         let mut sink = Diagnostics::default();
         let draft = Draft::default();
-        let names = Names::collect(&draft, &Caps::default(), &mut sink);
+        let names = Names::collect(&draft, &Caps::default(), false, &mut sink);
         let known = ["tester", "worker", "docser", "reviewer"];
         for (word, near) in [
             ("testr", Some("tester")),

@@ -67,7 +67,8 @@ impl Checker<'_> {
         // A list that could not be read may have been the one that uses it.
         for (index, paths) in self.draft.paths.iter().enumerate().filter(|_| !self.incomplete) {
             let first = self.names.paths.get(paths.name.value.as_str()) == Some(&index);
-            if first && !self.paths.used.contains(&index) {
+            // What is imported may bring more than is used.
+            if first && paths.inclusion == 0 && !self.paths.used.contains(&index) {
                 self.sink.push(
                     Diagnostic::warning(UNUSED_PATHS, format!("`paths {}` is never used", paths.name.value))
                         .label(paths.name.place, "nothing refers to it")
@@ -158,12 +159,22 @@ impl Checker<'_> {
         None
     }
 
+    /// Warns of a path that looks like a glob. What `at` put in front of it was examined there.
+    pub(super) fn warn_of_path(&mut self, what: &str, text: &str, place: Place) {
+        let written = self.sources.get(place.source).map(|s| s.slice(place.span));
+        if self.draft.inclusions.is_empty() || written.is_none_or(|w| w.contains(['*', '?'])) {
+            warn_of_glob(what, text, place, self.sink);
+        }
+    }
+
     fn what(&mut self, item: &Sel) -> Option<What> {
         match &item.what.value {
             SelKind::Glob(text) => self.glob(text, item).map(What::Glob),
             SelKind::Name(name) => {
                 let Some(index) = self.names.paths.get(name.as_str()).copied() else {
-                    self.sink.push(unknown_paths(&self.names, name, item));
+                    if !self.names.is_absent(name) {
+                        self.sink.push(unknown_paths(&self.names, name, item));
+                    }
                     return None;
                 };
                 self.paths.used.insert(index);
@@ -236,7 +247,8 @@ fn unknown_paths(names: &Names<'_>, name: &str, item: &Sel) -> Diagnostic {
     let known = names.paths.keys().copied();
     let mut error = names.unknown(UNKNOWN_PATHS, "named selection", At::new(name, item.what.place), known);
     if error.help.is_none() {
-        error = error.help(format!("a glob stands in quotes: `\"{name}\"`"));
+        let written = name.strip_prefix(names.namespace(name, item.what.place)).unwrap_or(name);
+        error = error.help(format!("a glob stands in quotes: `\"{written}\"`"));
     }
     error
 }

@@ -5,7 +5,6 @@ use super::error::{
     DEFAULTS_SETTING, DUPLICATE_SETTING, ENV_NAME, EXIT_OVERLAP, FOREIGN_SETTING, NUMBER, REPORT_FORMAT, TIER_TWICE,
     UNKNOWN_WORD,
 };
-use super::selection::warn_of_glob;
 use super::validate::{Checker, Reference};
 use super::{Body, Check};
 use crate::base::command::{Env, is_env_name};
@@ -150,10 +149,9 @@ fn each_once<'a, T: Clone + Ord + 'a>(list: impl Iterator<Item = &'a T>) -> Vec<
 }
 
 impl Checker<'_> {
-    /// Reads the settings of all `defaults` blocks together.
-    pub(super) fn read_defaults(&mut self) -> Values {
-        let draft = self.draft;
-        for setting in &draft.defaults {
+    /// Reads the settings of all `defaults` blocks of a file together.
+    pub(super) fn read_defaults(&mut self, settings: &[At<Setting>]) -> Values {
+        for setting in settings {
             let keyword = setting.value.keyword();
             if !IN_DEFAULTS.contains(&keyword) {
                 self.sink.push(
@@ -163,9 +161,9 @@ impl Checker<'_> {
                 );
             }
         }
-        self.report_duplicates(&draft.defaults);
+        self.report_duplicates(settings);
         let mut values = Values::default();
-        for setting in draft.defaults.iter().filter(|s| IN_DEFAULTS.contains(&s.value.keyword())) {
+        for setting in settings.iter().filter(|s| IN_DEFAULTS.contains(&s.value.keyword())) {
             self.read(setting, &mut values);
         }
         values
@@ -280,7 +278,7 @@ impl Checker<'_> {
         match &setting.value {
             Setting::Describe(text) => into.describe = Some(text.clone()),
             Setting::Dir(text) => {
-                warn_of_glob("`dir`", text, place, self.sink);
+                self.warn_of_path("`dir`", text, place);
                 into.dir = self.path("the directory", text, place);
             }
             Setting::Env(name, value) => {
@@ -295,7 +293,7 @@ impl Checker<'_> {
             }
             Setting::ToolPath(folders) => {
                 for folder in folders {
-                    warn_of_glob("`tool-path`", &folder.value, folder.place, self.sink);
+                    self.warn_of_path("`tool-path`", &folder.value, folder.place);
                     into.tool_path.extend(self.path("the folder", &folder.value, folder.place));
                 }
             }

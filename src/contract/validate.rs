@@ -5,9 +5,10 @@
 
 use super::draft::{self, Draft, Entry};
 use super::error::{CHANGED_IN_NONE, IMPORT, NO_CHECKS, TIER_AROUND_USE, TOO_MANY_CHECKS, UNKNOWN_ROLE};
+use super::import;
 use super::order::Edges;
 use super::resolve::{Names, derive_ids, line};
-use super::selection::{Resolved, warn_of_glob};
+use super::selection::Resolved;
 use super::settings::Values;
 use super::{Check, CheckIndex, Condition, Contract, Placement, Test};
 use crate::base::canon::Digest;
@@ -62,19 +63,25 @@ pub fn validate_within(draft: &Draft, sources: &Sources, caps: &Caps, sink: &mut
         );
         return None;
     }
-    let names = Names::collect(draft, caps, sink);
+    // Where the text itself had faults, a missing part is most likely one of them and has been reported.
+    let incomplete = sink.has_errors();
+    let mut own = Diagnostics::default();
+    let names = Names::collect(draft, caps, incomplete, &mut own);
     let mut checker = Checker {
         draft,
         sources,
         caps: *caps,
-        // Where the text itself had faults, a missing part is most likely one of them and has been reported.
-        incomplete: sink.has_errors(),
+        incomplete,
         ids: derive_ids(&names),
         names,
         paths: Resolved::default(),
-        sink,
+        sink: &mut own,
     };
     let contract = checker.contract();
+    if !draft.inclusions.is_empty() {
+        import::each_once(&mut own, draft);
+    }
+    sink.append(own);
     if sink.has_errors() { None } else { contract }
 }
 
@@ -101,7 +108,9 @@ impl<'d> Checker<'d> {
         }
         self.resolve_paths();
         let conditions = self.conditions();
-        let defaults = self.read_defaults();
+        let draft = self.draft;
+        let all = std::iter::once(&draft.defaults).chain(draft.inclusions.iter().map(|i| &i.defaults));
+        let defaults: Vec<Values> = all.map(|settings| self.read_defaults(settings)).collect();
         let placements = self.placements();
         let mut values = Vec::with_capacity(self.names.defined.len());
         for check in self.names.defined.clone() {
@@ -118,6 +127,7 @@ impl<'d> Checker<'d> {
             name: self.contract_name(),
             path: self.draft.path.clone(),
             digest: self.draft.digest.clone().unwrap_or_else(|| Digest::of(b"")),
+            imports: self.draft.imported.clone(),
             limits: self.limits(),
             scope: self.scope(),
             recover: self.recover(),
@@ -145,13 +155,10 @@ impl<'d> Checker<'d> {
 
     fn report_imports(&mut self) {
         for import in self.draft.imports.iter().filter(|_| !self.incomplete) {
+            let message = format!("`{}` was not imported", visible(import.source.value.as_bytes()));
             self.sink.push(
-                Diagnostic::error(
-                    IMPORT,
-                    format!("cannot import `{}`: imports are not known yet", visible(import.value.as_bytes())),
-                )
-                .label(import.place, "this version reads no other files")
-                .help("copy what is needed into this contract"),
+                Diagnostic::error(IMPORT, message)
+                    .label(import.place, "this text was read on its own, without other files"),
             );
         }
     }
@@ -169,6 +176,10 @@ impl<'d> Checker<'d> {
                     if !self.names.roles.contains(role.value.as_str()) {
                         let roles = self.names.roles.iter().copied();
                         let mut error = self.names.unknown(UNKNOWN_ROLE, "role", role.as_ref(), roles);
+                        if let Some(block) = self.left_behind(role) {
+                            error = error.label(block, "this block stays with its file");
+                            error.help = Some(format!("write a block `role {}` into the contract too", role.value));
+                        }
                         if error.help.is_none() {
                             let list = self.names.roles.iter().map(|r| format!("`{r}`")).collect::<Vec<_>>().join(", ");
                             error = error.help(format!("known are {list}; a `role` block makes another one known"));
@@ -188,13 +199,19 @@ impl<'d> Checker<'d> {
             draft::Condition::Exists(paths) => {
                 let mut known = Vec::with_capacity(paths.len());
                 for path in paths {
-                    warn_of_glob("what `whenExists` asks for", &path.value, path.place, self.sink);
+                    self.warn_of_path("what `whenExists` asks for", &path.value, path.place);
                     known.push(self.path("the path", &path.value, path.place));
                 }
                 Test::Exists(known.into_iter().collect::<Option<_>>()?)
             }
         };
-        Some(Condition { line: line(self.sources, head.place), test })
+        Some(Condition { line: line(self.sources, head.place), source: head.place.source, test })
+    }
+
+    /// The block that makes a role known in the imported file that names it, but not here.
+    fn left_behind(&self, role: &draft::At<String>) -> Option<Place> {
+        let mut same = self.draft.inclusions.iter().filter(|i| i.source == role.place.source);
+        same.find_map(|i| i.roles.iter().find(|r| r.value == role.value)).map(|r| r.place)
     }
 
     /// Where each check applies: its definition, then each `use` of it in file order.
@@ -203,7 +220,8 @@ impl<'d> Checker<'d> {
         for check in self.names.defined.clone() {
             self.report_changed_in_none(check, &check.conditions, None);
             let conditions = check.conditions.clone();
-            all.push(vec![Placement { conditions, line: line(self.sources, check.place), is_use: false }]);
+            let (line, source) = (line(self.sources, check.place), check.place.source);
+            all.push(vec![Placement { conditions, line, source, is_use: false }]);
         }
         for entry in &self.draft.entries {
             let Entry::Use { names, conditions, tier_block, place } = entry else { continue };
@@ -222,7 +240,8 @@ impl<'d> Checker<'d> {
                 }
                 if let Some(list) = all.get_mut(index) {
                     let line = line(self.sources, *place);
-                    list.push(Placement { conditions: conditions.clone(), line, is_use: true });
+                    let source = place.source;
+                    list.push(Placement { conditions: conditions.clone(), line, source, is_use: true });
                 }
             }
         }
@@ -255,7 +274,7 @@ impl<'d> Checker<'d> {
         values: Vec<Values>,
         placements: Vec<Vec<Placement>>,
         tiers: &[u8],
-        defaults: &Values,
+        defaults: &[Values],
     ) -> Vec<Option<Check>> {
         let ids = std::mem::take(&mut self.ids);
         let defined = self.names.defined.clone();
@@ -265,7 +284,8 @@ impl<'d> Checker<'d> {
                 let (kind, body, assignments) = self.body(check)?;
                 let position = self.sources.position(check.place);
                 let named = check.name.is_some();
-                let mut made = own.into_check(id, kind, body, defaults);
+                let none = Values::default();
+                let mut made = own.into_check(id, kind, body, defaults.get(check.inclusion).unwrap_or(&none));
                 made.env.extend(assignments);
                 Some(Check {
                     named,
@@ -308,6 +328,7 @@ mod tests {
             conditions: Vec::new(),
             tier_block: None,
             place: Place::default(),
+            inclusion: 0,
         }))
     }
 
@@ -335,7 +356,6 @@ mod tests {
             other => other,
         };
         for (draft, want) in [
-            (Draft { imports: vec![at("x".to_owned())], ..with(vec![]) }, vec!["import"]),
             (Draft { defaults: vec![at(Setting::Setup)], ..with(vec![]) }, vec!["defaults_setting"]),
             (
                 Draft { limits: vec![at(Limit::Jobs(0)), at(Limit::MaxChecks(u64::MAX))], ..with(vec![]) },
@@ -367,6 +387,7 @@ mod tests {
         let caps = Caps { checks: 2, name_bytes: 3, paths_depth: 2, paths_globs: 3, sequence_members: 4 };
         let checks = |names: &[&str]| names.iter().map(|n| check(n, vec![])).collect::<Vec<_>>();
         let paths = |name: &str, items: &[&str]| draft::Paths {
+            inclusion: 0,
             name: at(name.to_owned()),
             items: items
                 .iter()
@@ -380,6 +401,7 @@ mod tests {
         let sequence = || draft::Sequence {
             groups: vec![at(draft::Group::Names(vec![at("a".to_owned())])), at(draft::Group::Rest)],
             place: Place::default(),
+            inclusion: 0,
         };
         let errors = |draft: Draft| {
             let unused = |code: &&str| *code != "unused_paths";
@@ -413,11 +435,14 @@ mod tests {
             })
             .collect();
         let groups = (0..count).map(|i| at(draft::Group::Names(vec![name(i)]))).collect();
-        let mut draft =
-            Draft { entries, sequences: vec![draft::Sequence { groups, place: Place::default() }], ..Draft::default() };
+        let mut draft = Draft {
+            entries,
+            sequences: vec![draft::Sequence { groups, place: Place::default(), inclusion: 0 }],
+            ..Draft::default()
+        };
         assert_eq!(codes(&draft, &Caps::default()), Vec::<&str>::new());
         let ends = [count - 1, 0].map(|i| at(draft::Group::Names(vec![name(i)])));
-        draft.sequences = vec![draft::Sequence { groups: ends.to_vec(), place: Place::default() }];
+        draft.sequences = vec![draft::Sequence { groups: ends.to_vec(), place: Place::default(), inclusion: 0 }];
         assert_eq!(codes(&draft, &Caps::default()), ["cycle"]);
     }
 }

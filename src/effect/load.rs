@@ -6,13 +6,17 @@ use super::git::error::GitError;
 use super::git::object::Oid;
 use super::git::repository::{self, Found};
 use super::git::{Git, Lookup};
-use crate::base::diagnostic::{Code, Diagnostic, Diagnostics};
+use super::import;
+use super::pins::Pins;
+use crate::base::diagnostic::{Code, Diagnostic, Diagnostics, Severity};
+use crate::base::origin::GitOrigin;
 use crate::base::path::{PathError, RepoPath};
 use crate::base::source::{Source, Sources};
 use crate::base::span::{Place, Span};
 use crate::base::unit::show_size;
 use crate::base::word::visible;
 use crate::contract::Contract;
+use crate::contract::draft::Draft;
 use crate::contract::validate::validate;
 use crate::front;
 use std::os::unix::ffi::OsStrExt as _;
@@ -50,6 +54,10 @@ pub struct Loaded {
     pub sources: Sources,
     /// Errors and warnings.
     pub diagnostics: Diagnostics,
+    /// The files of other repositories that were met, in the order in which they were met: what a lock must pin.
+    pub origins: Vec<GitOrigin>,
+    /// Whether nothing is wrong but that pinned files are not to be had.
+    pub drift: bool,
 }
 
 /// Why there is no contract to speak of. An invalid one is none of these.
@@ -163,11 +171,11 @@ pub struct Wanted<'a> {
     pub max_file: u64,
 }
 
-/// Reads, lowers and validates the contract.
+/// Reads, lowers and validates the contract with all that it imports; `pins` gives the files of other repositories.
 ///
 /// # Errors
 /// There is none, or it cannot be read. An invalid one is an `Ok` without a contract.
-pub fn load(site: &Site, wanted: &Wanted<'_>) -> Result<Loaded, LoadError> {
+pub fn load(site: &Site, wanted: &Wanted<'_>, pins: &mut dyn Pins) -> Result<Loaded, LoadError> {
     let path = contract_path(site, wanted.contract)?;
     let root = visible(site.root.as_os_str().as_bytes());
     tracing::debug!(%root, git = site.git.is_ok(), %path, revision = wanted.revision, "reading the contract");
@@ -185,9 +193,23 @@ pub fn load(site: &Site, wanted: &Wanted<'_>) -> Result<Loaded, LoadError> {
         let message = format!("`{path}` is larger than {}", show_size(wanted.max_file));
         let help = "split it, or raise the limit with `--max-file`";
         diagnostics.push(Diagnostic::error(TOO_LARGE, message).help(help));
-        return Ok(Loaded { path, revision, contract: None, sources, diagnostics });
+        let (origins, drift) = (Vec::new(), false);
+        return Ok(Loaded { path, revision, contract: None, sources, diagnostics, origins, drift });
     };
-    let contract = understand(&path, &text, &mut sources, &mut diagnostics);
+    let (mut origins, mut drift) = (Vec::new(), false);
+    let mut contract = None;
+    if let Some(draft) = understand(&path, &text, &mut sources, &mut diagnostics) {
+        let (mut read, mut unpinned) = (Some(draft), 0);
+        if let Some(main) = read.take_if(|d| !d.imports.is_empty()) {
+            let from = import::From { site, revision: revision.as_ref(), max_file: wanted.max_file, pins };
+            let found = import::follow(main, &path, from, &mut sources, &mut diagnostics);
+            (read, origins, unpinned) = (found.draft, found.origins, found.unpinned);
+        }
+        contract = read.and_then(|draft| validate(&draft, &sources, &mut diagnostics));
+        contract = contract.filter(|_| !diagnostics.has_errors());
+        let errors = diagnostics.iter().filter(|d| d.severity == Severity::Error).count();
+        drift = unpinned > 0 && errors == unpinned;
+    }
     match &contract {
         Some(contract) => tracing::debug!(
             bytes = text.len(),
@@ -198,10 +220,10 @@ pub fn load(site: &Site, wanted: &Wanted<'_>) -> Result<Loaded, LoadError> {
         ),
         None => tracing::debug!(bytes = text.len(), "the contract is invalid"),
     }
-    Ok(Loaded { path, revision, contract, sources, diagnostics })
+    Ok(Loaded { path, revision, contract, sources, diagnostics, origins, drift })
 }
 
-fn understand(path: &RepoPath, bytes: &[u8], sources: &mut Sources, sink: &mut Diagnostics) -> Option<Contract> {
+fn understand(path: &RepoPath, bytes: &[u8], sources: &mut Sources, sink: &mut Diagnostics) -> Option<Draft> {
     let text = match std::str::from_utf8(bytes) {
         Ok(text) => text,
         Err(e) => {
@@ -220,9 +242,7 @@ fn understand(path: &RepoPath, bytes: &[u8], sources: &mut Sources, sink: &mut D
     };
     let id = sources.add(Source::new(path.to_string(), text));
     // What was read is as large as it may be.
-    let draft = front::lower_within(sources, id, usize::MAX, sink);
-    let contract = validate(&draft, sources, sink);
-    contract.filter(|_| !sink.has_errors())
+    Some(front::lower_within(sources, id, usize::MAX, sink))
 }
 
 /// The path of the contract below the root.
@@ -298,6 +318,7 @@ fn read_revision(site: &Site, path: &RepoPath, revision: &str, cap: u64) -> Resu
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::effect::pins::NothingPinned;
 
     fn nothing(_: &str) -> Option<std::ffi::OsString> {
         None
@@ -324,14 +345,14 @@ mod tests {
         assert!(matches!(site.git, Err(GitError::NotARepository(_))));
         let (dir, site) = site_with(None);
         assert_eq!(site.root, dir.path().join("contracts/deep").canonicalize().unwrap());
-        assert!(matches!(load(&site, &wanted()), Err(LoadError::Missing(_))));
+        assert!(matches!(load(&site, &wanted(), &mut NothingPinned), Err(LoadError::Missing(_))));
         assert!(matches!(locate(&dir.path().join("none"), None, &nothing), Err(LoadError::Directory { .. })));
     }
 
     #[test]
     fn bytes_that_are_no_text() {
         let (_dir, site) = site_with(Some(b"\xef\xbb\xbfvplan 1\r\n# \xff\n"));
-        let loaded = load(&site, &wanted()).unwrap();
+        let loaded = load(&site, &wanted(), &mut NothingPinned).unwrap();
         assert!(loaded.contract.is_none());
         let found = loaded.diagnostics.sorted();
         assert_eq!(found.len(), 1);
@@ -344,16 +365,16 @@ mod tests {
     #[test]
     fn files_that_are_no_contract() {
         let (_dir, site) = site_with(Some(&[b'#'; 101]));
-        let found = load(&site, &wanted()).unwrap().diagnostics.sorted();
+        let found = load(&site, &wanted(), &mut NothingPinned).unwrap().diagnostics.sorted();
         assert_eq!(found[0].code, TOO_LARGE);
         let (dir, site) = site_with(None);
         let root = dir.path().join("contracts/deep/contracts");
         std::fs::create_dir(&root).unwrap();
         std::os::unix::fs::symlink("/etc/passwd", root.join("verify.vplan")).unwrap();
-        assert!(matches!(load(&site, &wanted()), Err(LoadError::Unreadable { .. })));
+        assert!(matches!(load(&site, &wanted(), &mut NothingPinned), Err(LoadError::Unreadable { .. })));
         for outside in ["../x", "/etc/passwd", ""] {
             let wanted = Wanted { contract: Some(Path::new(outside)), ..wanted() };
-            assert!(matches!(load(&site, &wanted), Err(LoadError::Outside(_))), "{outside}");
+            assert!(matches!(load(&site, &wanted, &mut NothingPinned), Err(LoadError::Outside(_))), "{outside}");
         }
     }
 }

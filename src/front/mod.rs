@@ -1,5 +1,13 @@
 //! Which formats can a contract be written in? One file each: source to draft.
 
+mod acode_yaml;
+pub mod convert;
+mod picomatch;
+pub mod print;
+mod ralph_tui;
+mod runr_json;
+mod tree;
+pub mod std;
 pub mod verify_contract_json;
 pub mod vplan;
 mod vplan_value;

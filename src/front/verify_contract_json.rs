@@ -46,56 +46,65 @@ pub fn lower(sources: &Sources, id: SourceId, sink: &mut Diagnostics) -> Draft {
     let Some(source) = sources.get(id) else { return Draft::default() };
     let mut lowering =
         Lowering { source, id, draft: Draft { path: source.name().to_owned(), ..Draft::default() }, sink };
-    lowering.text();
+    if let Some((value, digest)) = lowering.text() {
+        lowering.draft.digest = Some(digest);
+        match value {
+            Value::Object(object) => lowering.contract(&object),
+            other => lowering.wrong_type("a contract", "an object", &other),
+        }
+    }
     lowering.draft
 }
 
-struct Lowering<'s> {
+/// Reads strict JSON whatever it says, for front ends of other files: the value, and the digest of what it says. `None` after
+/// an error; a key that stands twice is one, but the value is there.
+pub(super) fn read<'s>(source: &'s Source, id: SourceId, sink: &mut Diagnostics) -> Option<(Value<'s>, Digest)> {
+    Lowering { source, id, draft: Draft::default(), sink }.text()
+}
+
+struct Lowering<'s, 'd> {
     source: &'s Source,
     id: SourceId,
     draft: Draft,
-    sink: &'s mut Diagnostics,
+    sink: &'d mut Diagnostics,
 }
 
-impl Lowering<'_> {
-    fn text(&mut self) {
+impl<'s> Lowering<'s, '_> {
+    fn text(&mut self) -> Option<(Value<'s>, Digest)> {
         let source = self.source;
         let text = source.text();
         if let Some(offset) = too_deep(text) {
             let error = Diagnostic::error(DEPTH, format!("nested more than {MAX_DEPTH} deep"));
             self.sink.push(error.label(self.place(Range::new(offset, offset + 1)), "one level too many"));
-            return;
+            return None;
         }
         let value = match parse_to_ast(text, &CollectOptions::default(), &strict()) {
             Ok(parsed) => parsed.value,
             Err(fault) => {
                 self.report_syntax(&fault);
-                return;
+                return None;
             }
         };
         let Some(value) = value else {
             let error = Diagnostic::error(SYNTAX, "an empty file is no contract");
             let place = self.place(Range::new(0, 0));
             self.sink.push(error.label(place, "nothing here").help("a contract that selects nothing is `{}`"));
-            return;
+            return None;
         };
         // A second reader, for its own sake (it is stricter about characters) and for the digest.
-        match serde_json::from_str::<serde_json::Value>(text) {
-            Ok(value) => self.draft.digest = Some(Digest::of_value(&value)),
+        let digest = match serde_json::from_str::<serde_json::Value>(text) {
+            Ok(value) => Digest::of_value(&value),
             Err(fault) => {
                 let offset = offset_of(text, fault.line(), fault.column());
                 let message = fault.to_string();
                 let message = message.split(" at line ").next().unwrap_or_default();
                 let error = Diagnostic::error(SYNTAX, format!("this is not JSON: {message}"));
                 self.sink.push(error.label(self.place(Range::new(offset, offset)), "here"));
-                return;
+                return None;
             }
-        }
+        };
         self.report_duplicate_keys(&value);
-        match value {
-            Value::Object(object) => self.contract(&object),
-            other => self.wrong_type("a contract", "an object", &other),
-        }
+        Some((value, digest))
     }
 
     fn contract(&mut self, object: &Object<'_>) {
@@ -172,6 +181,7 @@ impl Lowering<'_> {
                 conditions: conditions.to_vec(),
                 tier_block: None,
                 place,
+                inclusion: 0,
             })));
         }
     }

@@ -6,8 +6,8 @@ use crate::base::source::Sources;
 use crate::base::span::{Place, SourceId, Span};
 use crate::check::Kind;
 use crate::contract::draft::{
-    At, Check, Condition, Draft, Entry, Gate, Group, Limit, Paths, Recover, Risk, Role, Scope, Sel, Sequence, Setting,
-    Verb,
+    At, Check, Condition, Draft, Entry, Extent, Gate, Group, Import, Limit, Paths, Recover, Risk, Role, Scope, Sel,
+    Sequence, Setting, Verb,
 };
 use crate::lang::ast::{Arg, Node, Value};
 use crate::lang::format::digest;
@@ -100,18 +100,18 @@ impl Lowering<'_> {
     fn top(&mut self, node: &Node<'_>) {
         match node.statement.keyword {
             Keyword::Contract => self.draft.names.extend(self.values.strings(node)),
-            Keyword::Import => self.draft.imports.extend(self.values.strings(node).into_iter().take(1)),
+            Keyword::Import if !node.broken => self.import(node),
             Keyword::Paths => {
                 if let Some(name) = self.values.word(node) {
                     let items = node.values().skip(1).filter_map(|a| self.values.sel(a)).collect();
-                    self.draft.paths.push(Paths { name, items });
+                    self.draft.paths.push(Paths { name, items, inclusion: 0 });
                 }
             }
             Keyword::Risk => self.risk(node),
             Keyword::Sequence if !node.broken => {
                 let groups = self.groups(node);
                 let place = self.place(node.span);
-                self.draft.sequences.push(Sequence { groups, place });
+                self.draft.sequences.push(Sequence { groups, place, inclusion: 0 });
             }
             Keyword::Role => self.role(node),
             Keyword::JudgeWith => {
@@ -213,7 +213,7 @@ impl Lowering<'_> {
             verbs.push(self.at(Verb::Command(Kind::Run, command), node.span));
         }
         let conditions = around.clone();
-        let check = Check { name, verbs, settings, conditions, tier_block: tier.clone(), place };
+        let check = Check { name, verbs, settings, conditions, tier_block: tier.clone(), place, inclusion: 0 };
         self.draft.entries.push(Entry::Check(Box::new(check)));
         for line in inner {
             self.entry(line, around, tier.clone());
@@ -256,6 +256,17 @@ impl Lowering<'_> {
         })
     }
 
+    fn import(&mut self, node: &Node<'_>) {
+        let mut strings = self.values.strings(node).into_iter();
+        let Some(source) = strings.next() else { return };
+        let (alias, below) = (node.values().find_map(|a| self.values.as_word(a)), strings.next());
+        let Draft { entries, paths, risks, sequences, .. } = &self.draft;
+        let stands =
+            Extent { entries: entries.len(), paths: paths.len(), risks: risks.len(), sequences: sequences.len() };
+        let place = self.place(node.span);
+        self.draft.imports.push(Import { source, alias, below, place, stands });
+    }
+
     fn risk(&mut self, node: &Node<'_>) {
         let mut values = node.values();
         let (Some(name), Some(tier)) = (self.values.word(node), values.nth(1)) else { return };
@@ -263,7 +274,7 @@ impl Lowering<'_> {
         if let Some(tier) = self.values.tier(tier)
             && !(node.broken && items.is_empty())
         {
-            self.draft.risks.push(Risk { name, tier, items });
+            self.draft.risks.push(Risk { name, tier, items, inclusion: 0 });
         }
     }
 
@@ -339,7 +350,7 @@ mod tests {
         let (manual, grammar) = GRAMMAR.split_once("\n## Grammar\n").unwrap();
         for statement in crate::lang::statement::STATEMENTS {
             let known = format!("'{}'", statement.word);
-            let absent = matches!(statement.keyword, Keyword::Import | Keyword::Expect);
+            let absent = matches!(statement.keyword, Keyword::Expect);
             assert!(absent || grammar.contains(&known), "{} is not in the grammar", statement.word);
             assert!(manual.contains(statement.word), "{} is not in the manual", statement.word);
         }

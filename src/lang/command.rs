@@ -20,6 +20,12 @@ pub fn parse_command(text: &str) -> Command {
     }
 }
 
+/// Whether a shell would expand a word of the text that this grammar passes on as it stands: `*`, `?`, `[…]`, `~`, `{a,b}`.
+#[must_use]
+pub fn would_expand(text: &str) -> bool {
+    scan(text).remarks.iter().any(|r| matches!(r, Remark::Glob(_)))
+}
+
 /// What is wrong with a scanned text.
 pub(super) fn unsupported(text: &str, words: &Scan<'_>) -> Option<Unsupported> {
     let fault = words.first_fault()?;

@@ -109,7 +109,8 @@ fn write_arg(arg: &Arg<'_>, out: &mut String) {
 }
 
 /// Writes a string in the shorter of the two quotings; with `"` when both are equally long or only that can hold it.
-pub(super) fn quote(text: &str) -> Cow<'_, str> {
+#[must_use]
+pub fn quote(text: &str) -> Cow<'_, str> {
     let hidden = text.chars().any(is_unsafe_to_show);
     let escapes = text.bytes().filter(|b| matches!(b, b'"' | b'\\')).count();
     if !hidden && escapes > 0 && !text.contains('\'') {

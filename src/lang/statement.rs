@@ -74,6 +74,8 @@ pub enum Slot {
     Many(Item),
     /// This very word.
     Literal(&'static str),
+    /// This very word and an item behind it, or neither.
+    Optional(&'static str, Item),
     /// `=`
     Equals,
     /// Groups of names, joined with `->`.
@@ -157,7 +159,9 @@ const FLAG: &[Slot] = &[];
 statements! {
     Vplan "vplan" in TOP, takes &[Slot::One(Item::Word("a version"))], opens None, "vplan 1";
     Contract "contract" in TOP, takes STR, opens None, "contract \"NAME\"";
-    Import "import" in TOP, takes &[Slot::Anything], opens None, "import \"PATH\"";
+    Import "import" in TOP,
+        takes &[Slot::One(Item::Str), Slot::Optional("as", Item::Name), Slot::Optional("at", Item::Str)],
+        opens None, "import \"PATH\" as NAME at \"DIR\"";
     Paths "paths" in TOP, takes &[Slot::One(Item::Name), Slot::Equals, Slot::Many(Item::Sel)], opens None,
         "paths NAME = \"GLOB\" …";
     Check "check" in ENTRY, takes &[Slot::One(Item::Name), Slot::ColonOrBlock], opens Some(Context::Check),

@@ -37,8 +37,7 @@ pub fn compile(contract: Option<&Contract>, request: &Request, facts: &Facts) ->
     let mut plan = input.frame(role);
     if request.mode == Mode::Off {
         plan.notes.push(note("mode-off", "mode is off: nothing is verified".to_owned()));
-        let off =
-            |check: &Check| Omitted { line: Some(check.line), ..omitted(&check.id, "mode is off".to_owned(), "mode") };
+        let off = |check: &Check| input.defined(check, omitted(&check.id, "mode is off".to_owned(), "mode"));
         plan.omitted = input.contract.checks.iter().map(off).collect();
         return Ok(Compiled::Plan(Box::new(digest::seal(plan))));
     }
@@ -164,7 +163,7 @@ impl<'a> Input<'a> {
         restriction: Option<&Role>,
         asked: &mut BTreeSet<Question>,
     ) -> Fate {
-        let out = |omitted: Omitted| Fate::Out(Box::new(Omitted { line: Some(check.line), ..omitted }));
+        let out = |omitted: Omitted| Fate::Out(Box::new(self.defined(check, omitted)));
         // A tier that is not reached decides without asking the repository.
         let mut nobody = BTreeSet::new();
         let choice = judged.choose(check, if reached { asked } else { &mut nobody });
@@ -193,6 +192,12 @@ impl<'a> Input<'a> {
             Some(omitted) => out(omitted),
             None => Fate::In(Chosen { placements, reasons, tier: check.tier, files: Vec::new() }),
         }
+    }
+
+    /// Says where a check that was left out is defined.
+    fn defined(&self, check: &Check, omitted: Omitted) -> Omitted {
+        let file = self.contract.imported(check.place.source).map(str::to_owned);
+        Omitted { file, line: Some(check.line), ..omitted }
     }
 
     /// `--only` and `--skip`.
@@ -232,7 +237,7 @@ impl<'a> Input<'a> {
             let files = judged.changed(check, &chosen.placements, &self.request.changed);
             chosen.files = existing.arguments(files.into_iter(), &check.dir);
             if chosen.files.is_empty() {
-                *fate = Fate::Out(Box::new(Omitted { line: Some(check.line), ..no_file_left(&check.id) }));
+                *fate = Fate::Out(Box::new(self.defined(check, no_file_left(&check.id))));
             }
         }
     }
@@ -299,7 +304,8 @@ impl<'a> Input<'a> {
 
     /// The steps of a check in the plan.
     fn member(&self, check: &'a Check, chosen: Chosen) -> Result<Member<'a>, PlanError> {
-        let mut steps = step::of_check(check, &self.contract.path, &chosen.files);
+        let file = self.contract.imported(check.place.source).unwrap_or(&self.contract.path);
+        let mut steps = step::of_check(check, file, &chosen.files);
         if steps.len() > 1 && (check.report.is_some() || check.min_tests.is_some()) {
             let message = format!("`{}` has {} changed files, too many for one run", check.id, chosen.files.len());
             let help = "a check with `report` or `min-tests` cannot be run in batches; give it a directory instead of {changed}";
@@ -370,7 +376,7 @@ fn has_changed(check: &Check) -> bool {
 
 pub(super) fn omitted(id: &str, reason: String, condition: &str) -> Omitted {
     let structured = Reason { condition: condition.to_owned(), ..Reason::default() };
-    Omitted { id: id.to_owned(), line: None, narrows: false, reason, reasons: vec![structured] }
+    Omitted { file: None, id: id.to_owned(), line: None, narrows: false, reason, reasons: vec![structured] }
 }
 
 pub(super) fn outside_role(id: &str, role: &str, restriction: &Role) -> Omitted {

@@ -50,6 +50,7 @@ fn strip_step(step: &mut Step) {
 }
 
 fn strip_omitted(omitted: &mut Omitted) {
+    omitted.file = None;
     omitted.line = None;
     omitted.reasons.iter_mut().for_each(strip_reason);
 }
@@ -59,6 +60,7 @@ fn strip_tier(tier: &mut Tier) {
 }
 
 fn strip_reason(reason: &mut Reason) {
+    reason.file = None;
     reason.line = None;
 }
 

@@ -2,8 +2,12 @@
 
 use super::Plan;
 use super::digest::{digest, write_to};
-use super::error::{DOCUMENT, PlanError};
-use super::order::check_order;
+use super::error::{self, CONFLICT, DOCUMENT, DocumentError, PlanError, SYNTAX, TAMPERED};
+use super::kdl::text::conflicts;
+use super::kdl::{from_kdl, to_kdl};
+use super::sound::{Unfit, sound};
+use crate::base::span::Span;
+use crate::base::word::visible;
 
 /// The version of plan documents that this program writes and reads.
 pub const VERSION: u32 = 1;
@@ -45,38 +49,182 @@ pub fn canonical(plan: &Plan) -> String {
     String::from_utf8(bytes).unwrap_or_default()
 }
 
+/// In which form a plan file is written; its ending says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// `.json`
+    Json,
+    /// `.kdl`
+    Kdl,
+}
+
+impl Form {
+    /// By the name's ending.
+    #[must_use]
+    pub fn of_name(name: &[u8]) -> Option<Self> {
+        match name {
+            [.., _, b'.', b'j', b's', b'o', b'n'] => Some(Form::Json),
+            [.., _, b'.', b'k', b'd', b'l'] => Some(Form::Kdl),
+            _ => None,
+        }
+    }
+
+    /// The whole file.
+    #[must_use]
+    pub fn write(self, plan: &Plan) -> String {
+        match self {
+            Form::Json => to_json_pretty(plan) + "\n",
+            Form::Kdl => to_kdl(plan),
+        }
+    }
+
+    /// Reads a plan file. The text must have its byte-order mark and CR LF taken away, as `base::source` does.
+    ///
+    /// # Errors
+    /// What is no plan, of another version, changed since it was made, or not to be run.
+    pub fn read(self, text: &str) -> Result<Plan, DocumentError> {
+        match self {
+            Form::Json => read_json(text),
+            Form::Kdl => from_kdl(text),
+        }
+    }
+}
+
 /// Reads what [`to_json`] or [`to_json_pretty`] wrote.
 ///
 /// # Errors
-/// What is no plan, has another version, another digest than it says, or steps that are out of order.
+/// What is no plan, has another version, another digest than it says, or steps that nobody could have planned.
 pub fn from_json(text: &str) -> Result<Plan, PlanError> {
+    read_json(text).map_err(|e| e.error)
+}
+
+fn read_json(text: &str) -> Result<Plan, DocumentError> {
     #[derive(serde::Deserialize)]
     struct Versioned {
-        version: u32,
+        version: serde_json::Number,
     }
-    let fail = |message: String, help: Option<&str>| Err(PlanError::new(DOCUMENT, message, help.map(str::to_owned)));
-    match serde_json::from_str::<Versioned>(text) {
-        Ok(Versioned { version: VERSION }) => {}
-        Ok(Versioned { version }) => {
-            return fail(format!("this plan has version {version}, known is {VERSION}"), None);
-        }
-        Err(error) => return fail(format!("this is no plan: {error}"), None),
-    }
-    let plan: Plan = match serde_json::from_str(text) {
-        Ok(plan) => plan,
-        Err(error) => return fail(format!("this is no plan: {error}"), None),
+    let fault = |error: &serde_json::Error| {
+        let code = if error.is_data() { DOCUMENT } else { SYNTAX };
+        let fault = DocumentError::new(code, format!("this is no plan: {}", visible(words(error).as_bytes())), None);
+        fault.at(place(text, error))
     };
-    let actual = digest(&plan);
+    if let Err(found) = conflicts(text) {
+        let help = Some("settle the conflict, or make the plan again".to_owned());
+        return Err(DocumentError::new(CONFLICT, found.message, help).at(found.span));
+    }
+    match serde_json::from_str::<Versioned>(text) {
+        Ok(Versioned { version }) if version.as_u64() == Some(u64::from(VERSION)) => {}
+        Ok(Versioned { version }) => return Err(other_version(&version.to_string())),
+        Err(error) => return Err(fault(&error)),
+    }
+    // A name that occurs twice would show one value to a reader and another one to us.
+    serde_json::from_str::<Once>(text).map_err(|e| fault(&e))?;
+    let plan: Plan = serde_json::from_str(text).map_err(|e| fault(&e))?;
+    checked(&plan)?;
+    Ok(plan)
+}
+
+/// What serde_json says, without the place, which is shown beside it.
+fn words(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    text.split(" at line ").next().unwrap_or_default().to_owned()
+}
+
+/// The character at which reading stopped.
+fn place(text: &str, error: &serde_json::Error) -> Span {
+    let line = text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum::<usize>();
+    let mut at = (line + error.column().saturating_sub(1)).min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    let end = text.get(at..).and_then(|rest| rest.chars().next()).map_or(at, |c| at + c.len_utf8());
+    Span::new(at, end)
+}
+
+/// The fault of a plan that another vplan wrote.
+pub(super) fn other_version(version: &str) -> DocumentError {
+    let newer = version.parse::<u64>().is_ok_and(|v| v > u64::from(VERSION));
+    let message = format!("this plan has version {version}, known is {VERSION}");
+    let help = if newer { "it was written by a newer vplan: read it with that one" } else { "make the plan again" };
+    DocumentError::new(error::VERSION, message, Some(help.to_owned()))
+}
+
+/// What holds of every plan, whatever it was read from: it is the one that its digest names, and one that may be run.
+///
+/// # Errors
+/// What does not hold, and of which step.
+pub(super) fn checked(plan: &Plan) -> Result<(), Unfit> {
+    let actual = digest(plan);
+    let of_digest = |message: String, help: Option<&str>| {
+        let help = help.map(str::to_owned);
+        Err(Unfit { code: TAMPERED, message, help, step: None, field: Some("digest") })
+    };
     match &plan.digest {
         Some(said) if *said == actual => {}
         Some(said) => {
             let help = "it was changed after it was made; make it again from its contract and request";
-            return fail(format!("the plan says its digest is {said}, but it is {actual}"), Some(help));
+            return of_digest(format!("the plan says its digest is {said}, but it is {actual}"), Some(help));
         }
-        None => return fail("the plan has no digest".to_owned(), None),
+        None => return of_digest("the plan has no digest".to_owned(), None),
     }
-    match check_order(&plan) {
-        Ok(()) => Ok(plan),
-        Err(message) => fail(message, None),
+    sound(plan)
+}
+
+/// Any JSON in which no object has a name twice.
+struct Once;
+
+impl<'de> serde::Deserialize<'de> for Once {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Once)
+    }
+}
+
+impl<'de> serde::de::Visitor<'de> for Once {
+    type Value = Once;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Once, E> {
+        Ok(Once)
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Once, E> {
+        Ok(Once)
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Once, E> {
+        Ok(Once)
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Once, E> {
+        Ok(Once)
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Once, E> {
+        Ok(Once)
+    }
+
+    fn visit_unit<E>(self) -> Result<Once, E> {
+        Ok(Once)
+    }
+
+    fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut list: A) -> Result<Once, A::Error> {
+        while list.next_element::<Once>()?.is_some() {}
+        Ok(Once)
+    }
+
+    fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<Once, A::Error> {
+        let mut seen = std::collections::BTreeSet::new();
+        while let Some(name) = map.next_key::<String>()? {
+            if seen.contains(&name) {
+                let message = format!("`{}` is here twice", visible(name.as_bytes()));
+                return Err(serde::de::Error::custom(message));
+            }
+            seen.insert(name);
+            map.next_value::<Once>()?;
+        }
+        Ok(Once)
     }
 }

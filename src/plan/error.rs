@@ -1,5 +1,7 @@
 //! Why can a request not be planned?
 
+use super::sound::Unfit;
+use crate::base::span::Span;
 use crate::base::word::visible;
 
 /// A request that does not fit the contract. All of them are usage errors (exit 2).
@@ -15,8 +17,20 @@ pub struct PlanError {
 }
 
 /// All codes of this room.
-pub const CODES: [&str; 7] =
-    [UNKNOWN_ROLE, UNKNOWN_CHECK, UNKNOWN_TAG, BLANK_REASON, SKIPPED_NEED, BATCHED_REPORT, DOCUMENT];
+pub const CODES: [&str; 12] = [
+    UNKNOWN_ROLE,
+    UNKNOWN_CHECK,
+    UNKNOWN_TAG,
+    BLANK_REASON,
+    SKIPPED_NEED,
+    BATCHED_REPORT,
+    DOCUMENT,
+    SYNTAX,
+    CONFLICT,
+    VERSION,
+    TAMPERED,
+    UNFIT,
+];
 
 /// The role is none of the contract's.
 pub const UNKNOWN_ROLE: &str = "vplan::plan::unknown_role";
@@ -32,6 +46,16 @@ pub const SKIPPED_NEED: &str = "vplan::plan::skipped_need";
 pub const BATCHED_REPORT: &str = "vplan::plan::batched_report";
 /// A plan that cannot be read.
 pub const DOCUMENT: &str = "vplan::plan::document";
+/// A plan file that is no JSON, or no KDL.
+pub const SYNTAX: &str = "vplan::plan::syntax";
+/// A plan file with a merge conflict in it.
+pub const CONFLICT: &str = "vplan::plan::conflict";
+/// A plan file of another version.
+pub const VERSION: &str = "vplan::plan::version";
+/// A plan that is not the one that its digest names.
+pub const TAMPERED: &str = "vplan::plan::tampered";
+/// A plan that no contract could have given, and that is not run.
+pub const UNFIT: &str = "vplan::plan::unfit";
 
 impl PlanError {
     pub(super) fn new(code: &'static str, message: impl Into<String>, help: Option<String>) -> Self {
@@ -58,6 +82,35 @@ impl PlanError {
             },
         };
         Self::new(code, format!("no {what} is called `{}`", visible(given.as_bytes())), help)
+    }
+}
+
+/// A plan file that cannot be used, and where in its text the fault is.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{error}")]
+pub struct DocumentError {
+    /// What is wrong.
+    pub error: PlanError,
+    /// Where, if it has a place.
+    pub span: Option<Span>,
+}
+
+impl DocumentError {
+    pub(super) fn new(code: &'static str, message: impl Into<String>, help: Option<String>) -> Self {
+        Self { error: PlanError::new(code, message, help), span: None }
+    }
+
+    /// Says where.
+    #[must_use]
+    pub(super) fn at(mut self, span: Span) -> Self {
+        self.span = Some(span);
+        self
+    }
+}
+
+impl From<Unfit> for DocumentError {
+    fn from(unfit: Unfit) -> Self {
+        Self { error: PlanError::new(unfit.code, unfit.message, unfit.help), span: None }
     }
 }
 

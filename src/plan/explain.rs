@@ -66,7 +66,7 @@ impl Default for Options<'_> {
 #[must_use]
 pub fn sentence(reason: &Reason, files: usize) -> String {
     let names = || reason.names.iter().map(|n| visible(n.as_bytes())).collect::<Vec<_>>();
-    let line = reason.line.map_or(String::new(), |n| format!(" (line {n})"));
+    let line = reason.line.map_or(String::new(), |n| format!(" ({})", place(reason.file.as_deref(), n)));
     let keyword = visible(reason.condition.as_bytes());
     let selects = |what: String| match (reason.matched_count, matched(reason, files)) {
         (Some(_), Some(found)) => format!("{what}{line} selects {found}"),
@@ -101,6 +101,15 @@ pub fn sentence(reason: &Reason, files: usize) -> String {
             _ => selects(format!("{keyword} {}", names().join(" "))),
         },
         _ => format!("{keyword} {}{line}", names().join(" ")).trim_end().to_owned(),
+    }
+}
+
+/// A line of the contract, or of a file that it imports: `line 4`, `contracts/web.vplan:4`.
+#[must_use]
+pub fn place(file: Option<&str>, line: usize) -> String {
+    match file {
+        Some(file) => format!("{}:{line}", visible(file.as_bytes())),
+        None => format!("line {line}"),
     }
 }
 

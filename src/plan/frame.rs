@@ -9,6 +9,7 @@ use crate::base::canon::Digest;
 use crate::base::command::Command;
 use crate::base::path::RepoPath;
 use crate::base::word::visible;
+use crate::contract::draft::Imported;
 use crate::contract::{BUILT_IN_ROLES, Contract, Gate, Limits, RecoverPolicy, Role, Scope};
 use std::collections::BTreeSet;
 
@@ -98,8 +99,12 @@ impl<'a> Input<'a> {
         boundaries.sort();
         boundaries.dedup();
         let recover = &self.contract.recover;
-        let reference =
-            |c: &Contract| ContractRef { digest: c.digest.clone(), imports: Vec::new(), path: c.path.clone() };
+        let import = |i: &Imported| ContractRef { digest: i.digest.clone(), imports: Vec::new(), path: i.name.clone() };
+        let reference = |c: &Contract| {
+            let mut imports: Vec<ContractRef> = c.imports.iter().map(import).collect();
+            imports.sort_by(|a, b| a.path.cmp(&b.path));
+            ContractRef { digest: c.digest.clone(), imports, path: c.path.clone() }
+        };
         Plan {
             contract: self.declared.map(reference),
             digest: None,
@@ -116,6 +121,7 @@ impl<'a> Input<'a> {
             request: RequestRecord {
                 boundaries,
                 changed: request.changed.clone(),
+                changed_from: request.changed_from.clone(),
                 explicit: request.explicit.iter().map(Command::to_text).collect(),
                 min_tier: request.min_tier,
                 mode: request.mode,
@@ -144,8 +150,14 @@ impl<'a> Input<'a> {
             let message = format!("{what} `{path}` is itself among the changed files");
             Some(Note { path: Some(path), ..note("contract-changed", message) })
         });
+        let imported =
+            contract.imports.iter().filter_map(|i| i.path.as_ref()).filter(|p| self.request.changed.contains(p));
+        let imported = imported.map(|path| {
+            let message = format!("the imported contract `{path}` is itself among the changed files");
+            Note { path: Some(path.clone()), ..note("contract-changed", message) }
+        });
         let outside = super::scope::outside(&contract.scope, &self.request.changed);
-        changed.chain(outside).collect()
+        changed.chain(imported).chain(outside).collect()
     }
 }
 
@@ -167,6 +179,7 @@ pub fn without_contract() -> Contract {
         name: None,
         path: String::new(),
         digest: Digest::of(b""),
+        imports: Vec::new(),
         checks: Vec::new(),
         conditions: Vec::new(),
         risks: Vec::new(),

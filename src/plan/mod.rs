@@ -4,8 +4,10 @@ mod changed;
 
 pub mod compile;
 pub mod definition;
+pub mod diff;
 pub mod digest;
 pub mod document;
+pub mod drift;
 pub mod error;
 pub mod explain;
 pub mod facts;
@@ -19,6 +21,8 @@ pub mod proposal;
 pub mod request;
 pub mod scope;
 pub mod select;
+pub mod shard;
+pub mod sound;
 pub mod step;
 pub mod tier;
 
@@ -73,9 +77,9 @@ pub struct Plan {
 pub struct ContractRef {
     /// Digest of its formatted, comment-free form.
     pub digest: Digest,
-    /// Its imports; none in this version.
+    /// Every file that it imports, directly or not, once, sorted by name; theirs is empty.
     pub imports: Vec<ContractRef>,
-    /// Its repository path.
+    /// Its repository path; of an import perhaps `std:rust@1` or `git+URL?rev=OBJECTID#path`.
     pub path: String,
 }
 
@@ -285,6 +289,9 @@ pub struct Reason {
     /// `always`, `byRole`, `whenChangedAny`, `whenChangedAll`, `whenChangedOnly`, `whenChangedNone`, `whenExists`, `use`,
     /// `needed-by`, `explicit`, `inferred`, `proposed`, `definition-changed`, `tier`, `role`, `only`, `skip`, `risk`, …
     pub condition: String,
+    /// Annotation: the file of that line, if it is not the contract itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
     /// The glob that selected files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub glob: Option<String>,
@@ -309,6 +316,9 @@ pub struct Reason {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Omitted {
+    /// Annotation: the file that defines it, if it is not the contract itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
     /// Its id.
     pub id: String,
     /// Annotation: its line.

@@ -54,6 +54,52 @@ pub enum Selector {
     Tag(String),
 }
 
+/// Where git found the changed files. What the caller named itself has no such source, and is never looked up again.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum ChangedFrom {
+    /// The work tree against HEAD.
+    WorkTree,
+    /// What is staged.
+    Staged,
+    /// Every tracked file.
+    All,
+    /// Everything since the merge base with this revision; `auto` is whatever the CI system says.
+    Base(String),
+}
+
+impl From<ChangedFrom> for String {
+    fn from(from: ChangedFrom) -> Self {
+        match from {
+            ChangedFrom::WorkTree => "work-tree".to_owned(),
+            ChangedFrom::Staged => "staged".to_owned(),
+            ChangedFrom::All => "all".to_owned(),
+            ChangedFrom::Base(revision) => format!("base:{revision}"),
+        }
+    }
+}
+
+impl TryFrom<String> for ChangedFrom {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        Ok(match text.as_str() {
+            "work-tree" => ChangedFrom::WorkTree,
+            "staged" => ChangedFrom::Staged,
+            "all" => ChangedFrom::All,
+            other => match other.strip_prefix("base:") {
+                Some(revision) if !revision.is_empty() => ChangedFrom::Base(revision.to_owned()),
+                _ => {
+                    return Err(format!(
+                        "`{}` is no source of changed files",
+                        crate::base::word::visible(text.as_bytes())
+                    ));
+                }
+            },
+        })
+    }
+}
+
 /// A recorded waiver.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -71,6 +117,8 @@ pub struct Request {
     pub role: Option<String>,
     /// The changed files.
     pub changed: ChangeSet,
+    /// Where git found them, if it did.
+    pub changed_from: Option<ChangedFrom>,
     /// The risk level.
     pub risk: Risk,
     /// The boundaries, sorted, each once.
@@ -107,6 +155,9 @@ pub struct RequestRecord {
     pub boundaries: Vec<Boundary>,
     /// The changed files, sorted.
     pub changed: ChangeSet,
+    /// Where git found them, so that a saved plan can be compared with the present changes; absent when the caller named them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed_from: Option<ChangedFrom>,
     /// Explicit commands in normal form.
     pub explicit: Vec<String>,
     /// The least tier.

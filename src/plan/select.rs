@@ -60,7 +60,17 @@ pub(super) fn judge<'a>(contract: &'a Contract, role: &str, changes: &ChangeSet,
         .conditions
         .iter()
         .zip(of_conditions)
-        .map(|(condition, selected)| judge_one(condition, role, changes, facts, selected.unwrap_or_default(), &names))
+        .map(|(condition, selected)| {
+            judge_one(
+                condition,
+                contract.imported(condition.source),
+                role,
+                changes,
+                facts,
+                selected.unwrap_or_default(),
+                &names,
+            )
+        })
         .collect();
     Judged { contract, answers, of_triggers, pulled }
 }
@@ -78,12 +88,18 @@ impl Judged<'_> {
             .map(|(risk, selected)| (risk, selected.clone()))
             .unzip();
         // A trigger asks what `whenChangedAny` asks.
-        let condition = |risk: &&Risk| Condition { line: risk.line, test: Test::ChangedAny(risk.selection.clone()) };
+        let condition = |risk: &&Risk| Condition {
+            line: risk.line,
+            source: risk.source,
+            test: Test::ChangedAny(risk.selection.clone()),
+        };
         let conditions: Vec<Condition> = risks.iter().map(condition).collect();
         let selected: Vec<Option<Selected>> = selected.into_iter().map(Some).collect();
         let names = Names::look_up(&conditions, &selected, changes);
         let judged = conditions.iter().zip(selected).zip(risks).flat_map(|((condition, selected), risk)| {
-            let found = judge_one(condition, "", changes, &Facts::default(), selected.unwrap_or_default(), &names);
+            let file = self.contract.imported(condition.source);
+            let found =
+                judge_one(condition, file, "", changes, &Facts::default(), selected.unwrap_or_default(), &names);
             let of_risk = |r| Reason { condition: "risk".to_owned(), names: vec![risk.name.clone()], ..r };
             found.reasons.into_iter().map(of_risk).collect::<Vec<_>>()
         });
@@ -101,6 +117,7 @@ impl Judged<'_> {
                 if placement.is_use {
                     reasons.push(Reason {
                         condition: "use".to_owned(),
+                        file: self.contract.imported(placement.source).map(str::to_owned),
                         line: Some(placement.line),
                         ..Reason::default()
                     });
@@ -237,6 +254,7 @@ fn ranges(selection: &Selection, changes: &ChangeSet) -> Vec<(usize, usize)> {
 
 fn judge_one(
     condition: &Condition,
+    file: Option<&str>,
     role: &str,
     changes: &ChangeSet,
     facts: &Facts,
@@ -246,13 +264,14 @@ fn judge_one(
     let keyword = condition.test.keyword();
     let about = |names: Vec<String>| Reason {
         condition: keyword.to_owned(),
+        file: file.map(str::to_owned),
         line: Some(condition.line),
         names,
         ..Reason::default()
     };
     let path = |i: u32| usize::try_from(i).ok().and_then(|i| changes.files().get(i)).map(|f| f.path.clone());
     let paths = |hits: &Hits| hits.first.iter().filter_map(|i| path(*i)).collect::<Vec<RepoPath>>();
-    let positive = |s: &Selection| names.reasons(s, &selected, keyword, condition.line, &paths);
+    let positive = |s: &Selection| names.reasons(s, &selected, &about(Vec::new()), &paths);
     let with_files = |selection: &Selection, matched: Vec<RepoPath>, count: u64| Reason {
         matched,
         matched_count: Some(count),
@@ -369,18 +388,15 @@ impl Names {
         &self,
         selection: &Selection,
         selected: &Selected,
-        keyword: &str,
-        line: usize,
+        about: &Reason,
         paths: &impl Fn(&Hits) -> Vec<RepoPath>,
     ) -> Vec<Reason> {
         let reason = |glob: &str, name: Option<&str>, hits: &Hits| Reason {
-            condition: keyword.to_owned(),
             glob: Some(glob.to_owned()),
-            line: Some(line),
             matched: paths(hits),
             matched_count: Some(hits.count),
             paths: name.map(str::to_owned),
-            ..Reason::default()
+            ..about.clone()
         };
         let mut reasons: Vec<Reason> = Vec::new();
         for (item, hits) in selection.items.iter().zip(&selected.items).filter(|(i, h)| !i.not && h.count > 0) {

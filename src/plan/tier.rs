@@ -45,8 +45,13 @@ mod tests {
 
     #[test]
     fn tiers_and_their_reasons() {
-        let risk =
-            |name: &str, tier| contract::Risk { name: name.to_owned(), tier, selection: Selection::default(), line: 1 };
+        let risk = |name: &str, tier| contract::Risk {
+            name: name.to_owned(),
+            tier,
+            selection: Selection::default(),
+            line: 1,
+            source: Default::default(),
+        };
         let risks = [risk("b", 1), risk("a", 2), risk("docs", 0)];
         let both = vec![Boundary::MilestoneEnd, Boundary::RunEnd];
         for (pulled, request, want) in [

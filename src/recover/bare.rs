@@ -30,6 +30,7 @@ pub fn bare_plan(commands: &[Command]) -> Plan {
         request: RequestRecord {
             boundaries: Vec::new(),
             changed: Default::default(),
+            changed_from: None,
             explicit: commands.iter().map(Command::to_text).collect(),
             min_tier: 0,
             mode: Default::default(),

@@ -4,6 +4,7 @@ pub mod carry;
 pub mod event;
 pub mod feedback;
 pub mod journal;
+pub mod merge;
 pub mod record;
 pub mod report;
 mod settle;

@@ -3,10 +3,12 @@
 use super::feedback::{Feedback, feedback};
 use super::record::StepRecord;
 use super::state::Ending;
-use super::verdict::{Judgement, Require, Verdict, judge};
+use super::verdict::{Judgement, Require, Verdict, judge_share};
 use crate::base::canon::Digest;
 use crate::check::outcome::{Cause, Outcome, Status};
-use crate::plan::{Coverage, Note, Omitted, Plan, Refusal, Rewrite};
+use crate::plan::drift::Difference;
+use crate::plan::shard::{Shard, Share};
+use crate::plan::{Coverage, Note, Omitted, Plan, Refusal, Rewrite, Step};
 use serde::{Deserialize, Serialize};
 
 /// How many rounds may follow the first one (engine.md section 9).
@@ -56,6 +58,15 @@ pub struct Report {
     pub rewrites: Vec<Rewrite>,
     /// The run.
     pub run_id: String,
+    /// Where the plan came from, when it was a saved one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub saved_plan: Option<SavedPlan>,
+    /// Which share of the plan this is, when it is only one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<ShardRecord>,
+    /// The shards that were joined, when they were.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shards: Vec<ShardSummary>,
     /// One entry a step, in plan order.
     pub steps: Vec<StepRecord>,
     /// Evidence of steps that ran again after a rewrite, or went with it: earliest first.
@@ -68,6 +79,75 @@ pub struct Report {
     pub verdict: Verdict,
     /// The version of this shape: 1.
     pub version: u32,
+}
+
+/// How a saved plan stood to the repository in which it was run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SavedPlan {
+    /// There was no contract that could have confirmed it.
+    pub as_is: bool,
+    /// The fields in which the plan would have been another one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub drift: Vec<Difference>,
+}
+
+/// The share of a plan that a run was about, with all that is needed to join it with the others.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ShardRecord {
+    /// Of how many.
+    pub count: u32,
+    /// The steps that belong to other shards, in plan order.
+    pub elsewhere: Vec<String>,
+    /// The steps that were executed in the end, if recovery changed them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub executed: Option<Vec<Step>>,
+    /// Which, from 1.
+    pub index: u32,
+    /// The whole plan.
+    pub plan: Box<Plan>,
+    /// Its digest.
+    pub plan_digest: Option<Digest>,
+}
+
+impl ShardRecord {
+    /// For a share of a plan.
+    #[must_use]
+    pub fn new(plan: &Plan, shard: Shard, share: &Share) -> Self {
+        let Shard { count, index } = shard;
+        let elsewhere = share.elsewhere.clone();
+        Self { count, elsewhere, executed: None, index, plan: Box::new(plan.clone()), plan_digest: plan.digest.clone() }
+    }
+
+    /// Which share.
+    #[must_use]
+    pub fn shard(&self) -> Shard {
+        Shard { count: self.count, index: self.index }
+    }
+
+    /// Its name for people, if the whole plan has a check that counts.
+    #[must_use]
+    pub fn part(&self) -> Option<String> {
+        self.plan.steps.iter().any(Step::is_effective).then(|| self.shard().to_string())
+    }
+}
+
+/// One of the shards that were joined.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ShardSummary {
+    /// How long it took, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
+    /// Which, from 1.
+    pub index: u32,
+    /// Its run; absent when its report is missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<String>,
+    /// Its verdict; absent when its report is missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Verdict>,
 }
 
 /// What the operator let through to steps, and what was kept from them.
@@ -128,6 +208,10 @@ pub struct Circumstances {
     pub retries: u32,
     /// The run.
     pub run_id: String,
+    /// How the saved plan stood, if it was one.
+    pub saved_plan: Option<SavedPlan>,
+    /// Which share of a plan this is, if it is only one.
+    pub shard: Option<ShardRecord>,
     /// Evidence that no longer counts.
     pub superseded: Vec<StepRecord>,
     /// Which tree was verified.
@@ -147,11 +231,19 @@ pub fn report(plan: &Plan, records: Vec<StepRecord>, ending: &Ending, circumstan
         require,
         retries,
         run_id,
+        saved_plan,
+        mut shard,
         superseded,
         tree,
         violations,
     } = circumstances;
-    let Judgement { coverage, exit, reason, verdict } = judge(plan, &records, ending, &violations, require);
+    if let Some(shard) = &mut shard {
+        let rewritten = plan.rewrites.len() > shard.plan.rewrites.len();
+        shard.executed = rewritten.then(|| plan.steps.clone());
+    }
+    let part = shard.as_ref().and_then(ShardRecord::part);
+    let Judgement { coverage, exit, reason, verdict } =
+        judge_share(plan, &records, ending, &violations, require, part.as_deref());
     // The first of N + 1 rounds leaves N; a round beyond the last leaves none.
     let retries_remaining = retries.saturating_add(1).saturating_sub(attempt);
     Report {
@@ -175,6 +267,9 @@ pub fn report(plan: &Plan, records: Vec<StepRecord>, ending: &Ending, circumstan
         retries_remaining,
         rewrites: rewrites(plan),
         run_id,
+        saved_plan,
+        shard,
+        shards: Vec::new(),
         steps: records,
         superseded,
         tree,

@@ -83,6 +83,8 @@ pub enum Exit {
     Time = 43,
     /// Something did not run, nothing was verified, or required coverage is narrowed.
     Incomplete = 44,
+    /// `vplan diff`: the newer contract asks for less.
+    Weakened = 45,
     /// SIGINT.
     Interrupted = 130,
     /// SIGTERM.
@@ -91,7 +93,7 @@ pub enum Exit {
 
 impl Exit {
     /// All codes, ascending.
-    pub const ALL: [Exit; 16] = [
+    pub const ALL: [Exit; 17] = [
         Exit::Success,
         Exit::Internal,
         Exit::Usage,
@@ -106,6 +108,7 @@ impl Exit {
         Exit::Tests,
         Exit::Time,
         Exit::Incomplete,
+        Exit::Weakened,
         Exit::Interrupted,
         Exit::Terminated,
     ];
@@ -151,7 +154,23 @@ pub fn judge(
     violations: &[String],
     require: Require,
 ) -> Judgement {
-    let run = Run { plan, records, ending, violations };
+    judge_share(plan, records, ending, violations, require, None)
+}
+
+/// Judges a run of a share of a plan (`plan::shard`). `part` says for people which share it is; that it holds no check that
+/// counts is then no fault, because others hold them, and is said aloud.
+#[must_use]
+pub fn judge_share(
+    plan: &Plan,
+    records: &[StepRecord],
+    ending: &Ending,
+    violations: &[String],
+    require: Require,
+    part: Option<&str>,
+) -> Judgement {
+    // A share with checks of its own is judged like any other plan.
+    let part = part.filter(|_| !plan.steps.iter().any(Step::is_effective));
+    let run = Run { plan, records, ending, violations, part };
     let (verdict, reason) = run.verdict();
     let coverage = run.coverage();
     let mut codes: Vec<Exit> = run.blocking().filter_map(|(step, record)| exit_of_step(step, record?)).collect();
@@ -161,7 +180,7 @@ pub fn judge(
     }));
     codes.extend((!violations.is_empty()).then_some(Exit::Failed));
     let narrowed = require.full && coverage == Coverage::Narrowed;
-    let nothing = require.some && verdict == Verdict::NothingToVerify;
+    let nothing = require.some && verdict == Verdict::NothingToVerify && part.is_none();
     codes.extend((narrowed || nothing || !verdict.is_pass()).then_some(Exit::Incomplete));
     let exit = if run.is_budget_used() && ending.cancelled.is_none() {
         Exit::Time
@@ -225,6 +244,8 @@ struct Run<'a> {
     records: &'a [StepRecord],
     ending: &'a Ending,
     violations: &'a [String],
+    /// Which share of a plan this is, if it has no check that counts.
+    part: Option<&'a str>,
 }
 
 impl Run<'_> {
@@ -263,6 +284,10 @@ impl Run<'_> {
         if let Some(reason) = self.missing() {
             return (Verdict::Incomplete, Some(reason));
         }
+        if let Some(part) = self.part {
+            let reason = format!("{part} has no check of its own that counts: it verified nothing");
+            return (Verdict::NothingToVerify, Some(reason));
+        }
         if self.plan.steps.is_empty() {
             let off = self.plan.request.mode == Mode::Off;
             let reason =
@@ -286,6 +311,9 @@ impl Run<'_> {
                 Some(r) if r.status == Status::NotRun || r.reason == Some(Cause::NoJudge) => return Some(said(r)),
                 Some(_) => {}
             }
+        }
+        if self.part.is_some() {
+            return None;
         }
         if self.plan.steps.is_empty() {
             // Mode `off` was asked for: nothing is verified, which is said aloud, and `--require some` refuses it.
@@ -454,8 +482,14 @@ mod tests {
 
     #[test]
     fn nothing_to_verify_and_what_is_required() {
-        let omitted =
-            |narrows| Omitted { id: "a".into(), line: None, narrows, reason: "waived".into(), reasons: Vec::new() };
+        let omitted = |narrows| Omitted {
+            file: None,
+            id: "a".into(),
+            line: None,
+            narrows,
+            reason: "waived".into(),
+            reasons: Vec::new(),
+        };
         let mut empty = plan(Vec::new());
         let ending = Ending::default();
         let (full, some) = (Require { full: true, some: false }, Require { full: false, some: true });

@@ -172,7 +172,7 @@ fn nothing_that_the_configuration_names_runs() {
     answer(&questions.into_iter().collect(), &ground).unwrap();
     for revision in [None, Some("main"), Some("--output=x")] {
         let wanted = Wanted { contract: None, revision, base: None, max_file: 1 << 20 };
-        let _ = load(&site, &wanted);
+        let _ = load(&site, &wanted, &mut vplan::effect::pins::NothingPinned);
     }
     let all = Selection { items: vec![Item { not: false, what: What::Glob(Glob::parse("**").unwrap()) }] };
     let beneath = Beneath::open(&site.root).unwrap();

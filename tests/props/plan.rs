@@ -143,7 +143,11 @@ fn mutations(value: &Value, path: &str, out: &mut Vec<(String, Value)>, rebuild:
 }
 
 fn is_annotation(path: &str) -> bool {
-    path == "/digest" || path.ends_with("/describe") || path.contains("/source/") || path.ends_with("/line")
+    path == "/digest"
+        || path.ends_with("/describe")
+        || path.contains("/source/")
+        || path.ends_with("/line")
+        || path.ends_with("/file")
 }
 
 /// Distances by the plain definition: how many `after` steps lead from one to another.

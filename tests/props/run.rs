@@ -339,7 +339,7 @@ proptest! {
         }
         if narrows {
             plan.omitted.push(vplan::plan::Omitted {
-                id: "x".into(), line: None, narrows: true, reason: "waived".into(), reasons: Vec::new(),
+                file: None, id: "x".into(), line: None, narrows: true, reason: "waived".into(), reasons: Vec::new(),
             });
         }
         let records: Vec<StepRecord> = plan.steps.iter().zip(&ends).map(|(step, (status, cause))| {
@@ -440,7 +440,7 @@ const STATUSES: [Status; 9] = [
     Status::Cached,
 ];
 
-const CAUSES: [Cause; 20] = [
+const CAUSES: [Cause; 21] = [
     Cause::ExitCode,
     Cause::Signal,
     Cause::Assertion,
@@ -459,6 +459,7 @@ const CAUSES: [Cause; 20] = [
     Cause::Cancelled,
     Cause::Storage,
     Cause::Policy,
+    Cause::Shard,
     Cause::Retried,
     Cause::OutputUnread,
 ];

@@ -1,5 +1,6 @@
 //! Which paths does a glob select? The only room of `globset`.
 
+pub mod automaton;
 mod parse;
 mod pattern;
 mod set;
@@ -44,15 +45,7 @@ impl Glob {
     /// than a glob may be.
     #[must_use]
     pub fn literal(path: &RepoPath) -> Option<Self> {
-        let text = std::str::from_utf8(path.as_bytes()).ok()?;
-        let mut escaped = String::with_capacity(text.len());
-        for c in text.chars() {
-            if matches!(c, '*' | '?' | '[' | ']' | '{' | '}' | '!' | '\\') {
-                escaped.push('\\');
-            }
-            escaped.push(c);
-        }
-        Self::parse(&escaped).ok()
+        Self::parse(&escape(std::str::from_utf8(path.as_bytes()).ok()?)).ok()
     }
 
     /// The glob as it was written.
@@ -71,6 +64,19 @@ impl Glob {
     pub(in crate::base) fn alternatives(&self) -> &[Pattern] {
         &self.alternatives
     }
+}
+
+/// A text as a part of a glob that stands for itself.
+#[must_use]
+pub fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        if matches!(c, '*' | '?' | '[' | ']' | '{' | '}' | '!' | '\\') {
+            escaped.push('\\');
+        }
+        escaped.push(c);
+    }
+    escaped
 }
 
 impl PartialEq for Glob {

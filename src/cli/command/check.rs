@@ -16,6 +16,7 @@ use crate::effect::survey;
 use crate::effect::survey::uncovered::{self, Uncovered};
 use crate::front::verify_contract_json;
 use crate::lang::suggest::nearest;
+use crate::plan::explain::place;
 use crate::run::verdict::Exit;
 
 /// Shows every error and warning of the contract; exit 3 when one of them is an error, or is denied.
@@ -63,7 +64,8 @@ pub fn run(global: &Global, args: &Check, terminal: &Terminal) -> Result<u8, Fai
     let denies = |d: &Diagnostic| args.deny.iter().any(|word| word == "warnings" || is_called(d.code, word));
     let denied = match shell {
         Some(check) if args.deny.iter().any(|word| word == "shell") => {
-            Some(format!("`{}` goes through a shell (line {})", check.id, check.line))
+            let file = loaded.contract.as_ref().and_then(|c| c.imported(check.place.source));
+            Some(format!("`{}` goes through a shell ({})", check.id, place(file, check.line)))
         }
         _ => list.iter().find(|d| denies(d)).map(|d| format!("a warning is denied: {}", d.message)),
     };
@@ -73,7 +75,10 @@ pub fn run(global: &Global, args: &Check, terminal: &Terminal) -> Result<u8, Fai
     if format == Format::Text && !terminal.quiet {
         let warnings = list.iter().filter(|d| d.severity == Severity::Warning).count();
         let also = if warnings > 0 { format!(", {}", count(warnings, "warning")) } else { String::new() };
-        terminal.print(&format!("{}: {}{also}\n", loaded.path, count(checks.len(), "check")));
+        // The contract itself is a file too.
+        let files = loaded.contract.as_ref().map_or(0, |c| c.imports.len());
+        let from = if files > 0 { format!(" from {}", count(files + 1, "file")) } else { String::new() };
+        terminal.print(&format!("{}: {}{from}{also}\n", loaded.path, count(checks.len(), "check")));
     }
     Ok(Exit::Success.code())
 }

@@ -156,7 +156,7 @@ fn refuse_json(name: &str) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::usage("vplan::usage::fmt_json", format!("`{name}` is JSON, and `vplan fmt` formats `.vplan` files"))
-        .help("formatters of JSON keep what it says"))
+        .help(format!("`vplan import {name}` converts it")))
 }
 
 fn said(error: &io::Error) -> String {

@@ -4,20 +4,25 @@ pub mod argv;
 pub mod check;
 pub mod classify;
 pub mod completions;
+pub mod diff;
 pub mod explain;
 pub mod fmt;
 pub mod help;
+pub mod import;
 pub mod init;
+pub mod lock;
 pub mod man;
+pub mod merge;
 pub mod plan;
 pub mod recover;
 pub mod run;
+pub mod std;
 
 use super::args::{Format, Global};
 use super::error::Failure;
 use crate::base::command::Command;
 use crate::lang::command::parse_command;
-use std::ffi::OsStr;
+use ::std::ffi::OsStr;
 
 /// The format asked for, if the command has it.
 fn format(global: &Global, known: &[Format]) -> Result<Format, Failure> {

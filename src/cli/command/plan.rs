@@ -1,16 +1,21 @@
 //! `vplan plan`: the plan for this change.
 
 use super::format;
+use crate::base::word::visible;
 use crate::cli::args::{Format, Global, PlanArgs};
 use crate::cli::error::Failure;
 use crate::cli::propose::Asking;
-use crate::cli::render::style::Colors;
+use crate::cli::render::style::{Colors, count};
 use crate::cli::session::Session;
 use crate::cli::terminal::Terminal;
-use crate::plan::document::{write_canonical, write_json};
+use crate::effect::files;
+use crate::plan::Plan;
+use crate::plan::document::{Form, write_canonical, write_json};
 use crate::plan::explain::{Options, text::explain_text};
 use crate::plan::kdl::to_kdl;
 use crate::run::verdict::Exit;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 
 /// Prints the plan: as text for people, JSON for pipelines, canonically for `sha256sum`, in KDL for reviews.
 ///
@@ -18,8 +23,21 @@ use crate::run::verdict::Exit;
 /// A contract or a request that does not fit.
 pub fn run(global: &Global, args: &PlanArgs, terminal: &Terminal) -> Result<u8, Failure> {
     let format = format(global, &[Format::Text, Format::Json, Format::Canonical, Format::Kdl])?;
+    let form = args.output.as_deref().map(|path| output_form(global, path)).transpose()?;
     let mut session = Session::open(global, &args.request, terminal)?;
+    if let Some(path) = &args.output {
+        session.leave_out(path);
+    }
     let (plan, facts) = session.plan(&args.request, Asking::Recorded)?;
+    if let (Some(path), Some(form)) = (&args.output, form) {
+        write(path, form, &plan)?;
+        if !terminal.quiet {
+            let digest = plan.digest.as_ref().map_or(String::new(), |d| format!(" {d}"));
+            let name = visible(path.as_os_str().as_bytes());
+            terminal.print(&format!("{name}: {},{digest}\n", count(plan.steps.len(), "step")));
+        }
+        return Ok(Exit::Success.code());
+    }
     match format {
         Format::Json => terminal.print_with(|out| write_json(&plan, &mut *out).and_then(|()| out.write_all(b"\n"))),
         // Without a final line end: these are the bytes that the digest covers.
@@ -34,4 +52,46 @@ pub fn run(global: &Global, args: &PlanArgs, terminal: &Terminal) -> Result<u8, 
     // The process ends here; to give back its memory piece by piece would only take time.
     std::mem::forget((session, plan, facts));
     Ok(Exit::Success.code())
+}
+
+/// In which form a plan goes into this file.
+fn output_form(global: &Global, path: &Path) -> Result<Form, Failure> {
+    let refuse = |message: String, help: &str| Err(Failure::usage("vplan::usage::output", message).help(help));
+    let name = visible(path.as_os_str().as_bytes());
+    let Some(form) = Form::of_name(path.as_os_str().as_bytes()) else {
+        let help = if path == Path::new("-") {
+            "`--format json` and `--format kdl` print it"
+        } else {
+            "`.kdl` is for people, `.json` for pipelines; other forms are printed with `--format`"
+        };
+        return refuse(format!("`{name}` does not end in `.kdl` or `.json`"), help);
+    };
+    match global.format {
+        None | Some(Format::Text) => {}
+        Some(Format::Json) if form == Form::Json => {}
+        Some(Format::Kdl) if form == Form::Kdl => {}
+        Some(_) => {
+            return refuse(
+                format!("`--format` says something else than the ending of `{name}`"),
+                "leave out `--format`",
+            );
+        }
+    }
+    match std::path::Path::symlink_metadata(path) {
+        Ok(found) if !found.is_file() => refuse(format!("`{name}` is there and no regular file"), "name another one"),
+        _ => Ok(form),
+    }
+}
+
+fn write(path: &Path, form: Form, plan: &Plan) -> Result<(), Failure> {
+    // A bare name has the empty path above it, where no temporary file can be made.
+    let near = if path.parent().is_some_and(|p| p.as_os_str().is_empty()) {
+        Path::new(".").join(path)
+    } else {
+        path.to_owned()
+    };
+    files::replace(&near, form.write(plan).as_bytes()).map_err(|e| {
+        let name = visible(path.as_os_str().as_bytes());
+        Failure::usage("vplan::usage::output", format!("`{name}` cannot be written: {e}"))
+    })
 }

@@ -7,11 +7,12 @@ use crate::base::canon::to_canonical;
 use crate::base::word::visible;
 use crate::cli::args::{Format, Global, Recover};
 use crate::cli::error::Failure;
+use crate::cli::saved::read_plan_as;
 use crate::cli::session::{locate, read};
 use crate::cli::terminal::Terminal;
 use crate::effect::load::Site;
 use crate::plan::Plan;
-use crate::plan::document::from_json;
+use crate::plan::document::Form;
 use crate::recover::bare::{self, bare_plan};
 use crate::recover::{self, FailureCode, Recovery};
 use crate::run::verdict::Exit;
@@ -112,8 +113,7 @@ fn from_files(plan_path: &Path, failure_path: &Path) -> Result<(Plan, Vec<recove
     let wrong = |path: &Path, why: String| {
         Failure::usage("vplan::usage::recover", format!("`{}`: {why}", visible(path.as_os_str().as_bytes())))
     };
-    let text = String::from_utf8(read(plan_path)?).map_err(|_| wrong(plan_path, "is not UTF-8".to_owned()))?;
-    let plan = from_json(&text).map_err(|e| wrong(plan_path, e.message))?;
+    let plan = read_plan_as(plan_path, Form::of_name(plan_path.as_os_str().as_bytes()).unwrap_or(Form::Json))?;
     let named: OneOrMany = serde_json::from_slice(&read(failure_path)?).map_err(|_| {
         wrong(failure_path, "is no failure".to_owned()).help(r#"{"step":"NAME","code":"…"}, or a list of them"#)
     })?;

@@ -11,7 +11,8 @@ use crate::cli::error::Failure;
 use crate::cli::progress::Progress;
 use crate::cli::propose::Asking;
 use crate::cli::render;
-use crate::cli::render::style::{Tone, paint};
+use crate::cli::render::style::{Tone, count, paint};
+use crate::cli::saved;
 use crate::cli::session::Session;
 use crate::cli::terminal::Terminal;
 use crate::effect::drive::Watch;
@@ -22,11 +23,13 @@ use crate::effect::process::program::Root;
 use crate::effect::records::{RecordError, RunRecord};
 use crate::effect::terminal::same_stream;
 use crate::effect::verify::{self, Seen, Verified, VerifyError, verify};
-use crate::plan::{Step, scope::OUTSIDE};
-use crate::run::report::{Circumstances, DEFAULT_RETRIES, Report};
+use crate::plan::shard::share;
+use crate::plan::{Plan, Step, scope::OUTSIDE};
+use crate::run::report::{Circumstances, DEFAULT_RETRIES, Report, ShardRecord};
 use crate::run::verdict::{Exit, Require};
 use std::collections::BTreeMap;
 use std::io::Write;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -46,8 +49,32 @@ pub fn run(global: &Global, args: &Run, terminal: &Terminal) -> Result<u8, Failu
         let message = "standard output holds one JSON document or the events, not both";
         return Err(Failure::usage("vplan::usage::events", message).help("write the events to a file"));
     }
-    let mut session = Session::open(global, &args.request, terminal)?;
-    let (plan, _) = session.plan(&args.request, Asking::Now)?;
+    // Where a flag of the request stands beside it, clap forgets that it asked for `--plan`.
+    if args.saved.plan.is_none() && (args.saved.allow_drift || args.saved.plan_as_is) {
+        let flag = if args.saved.allow_drift { "--allow-drift" } else { "--plan-as-is" };
+        return Err(Failure::usage("vplan::usage::plan", format!("`{flag}` is about a plan file"))
+            .help("name it with `--plan FILE`"));
+    }
+    let (session, whole, saved_plan) = match &args.saved.plan {
+        Some(path) => {
+            let opened = saved::open(global, args, path, terminal)?;
+            (opened.session, opened.plan, Some(opened.saved))
+        }
+        None => {
+            let mut session = Session::open(global, &args.request, terminal)?;
+            let (plan, _) = session.plan(&args.request, if global.locked { Asking::Recorded } else { Asking::Now })?;
+            (session, plan, None)
+        }
+    };
+    expected(args, &whole)?;
+    let (plan, shard) = match args.saved.shard {
+        Some(shard) => {
+            let share = share(&whole, shard);
+            let record = ShardRecord::new(&whole, shard, &share);
+            (share.plan, Some(record))
+        }
+        None => (whole, None),
+    };
     let containment = containment(args)?;
     let violations = plan.notes.iter().filter(|n| n.kind == OUTSIDE).map(|n| n.message.clone()).collect();
 
@@ -80,6 +107,8 @@ pub fn run(global: &Global, args: &Run, terminal: &Terminal) -> Result<u8, Failu
             containment: Some(containment.to_owned()),
             require: Require { full: args.require == Some(Asked::Full), some: args.require == Some(Asked::Some) },
             retries: DEFAULT_RETRIES,
+            saved_plan,
+            shard,
             violations,
             ..Circumstances::default()
         },
@@ -125,12 +154,55 @@ fn withheld(report: &Report, terminal: &Terminal) {
 
 fn text(verified: &Verified, session: &Session, place: &str, look: render::report::Look<'_>) -> String {
     let shown = Path::new(place).strip_prefix(&session.site.root).map_or(place.to_owned(), |p| p.display().to_string());
-    let mut text = render::report::report(&verified.report, &verified.plan, Some(&shown), look);
+    let silent = look.quiet && verified.report.exit_code == 0;
+    let mut text = if silent { String::new() } else { standing(&verified.report, session, look.color) };
+    text.push_str(&render::report::report(&verified.report, &verified.plan, Some(&shown), look));
     for refusal in &verified.report.refusals {
         let what = format!("{} was not applied: {}", refusal.recovery_rule, refusal.reason);
         text.push_str(&format!("  {} {}\n", paint(look.color, Tone::Faint, "↻"), visible(what.as_bytes())));
     }
     text
+}
+
+/// How a saved plan stood to the present, and which share of it this is.
+fn standing(report: &Report, session: &Session, color: bool) -> String {
+    let mut text = String::new();
+    let mut warn = |what: String| text.push_str(&format!("  {} {what}\n", paint(color, Tone::Warn, "!")));
+    if let Some(saved) = &report.saved_plan {
+        if saved.as_is {
+            warn(format!(
+                "the plan ran as it is: no contract in `{}` confirms it",
+                visible(session.site.root.as_os_str().as_bytes())
+            ));
+        }
+        if !saved.drift.is_empty() {
+            let fields = count(saved.drift.len(), "field");
+            warn(format!(
+                "the saved plan ran although {fields} would be different now:\n{}",
+                saved::account(&saved.drift).trim_end()
+            ));
+        }
+    }
+    if let Some(shard) = &report.shard {
+        let others = count(shard.elsewhere.len(), "step");
+        text.push_str(&format!(
+            "  {}: {others} of the plan left to other shards; `vplan merge` joins the reports\n",
+            shard.shard()
+        ));
+    }
+    text
+}
+
+/// `--expect-digest`
+fn expected(args: &Run, plan: &Plan) -> Result<(), Failure> {
+    match (&args.saved.expect_digest, &plan.digest) {
+        (Some(wanted), Some(found)) if wanted != found => {
+            let message = format!("the plan's digest is {found}, expected was {wanted}");
+            Err(Failure::new(Exit::Drift.code(), "vplan::plan::expected_digest", message)
+                .help("look at what changed with `vplan explain`, or make the plan again where it is reviewed"))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn grants(args: &Run) -> Result<Grants, Failure> {

@@ -28,6 +28,8 @@ struct Shown {
 struct Report<'a> {
     diagnostic: &'a Diagnostic,
     source: Option<&'a Shown>,
+    /// The places in other files, which no frame around this one can show.
+    elsewhere: Vec<String>,
 }
 
 impl Shown {
@@ -112,7 +114,9 @@ impl miette::Diagnostic for Report<'_> {
     }
 
     fn help<'a>(&'a self) -> Option<Box<dyn std::fmt::Display + 'a>> {
-        self.diagnostic.help.as_ref().map(|h| Box::new(inert(h)) as Box<dyn std::fmt::Display>)
+        let lines: Vec<String> =
+            self.elsewhere.iter().cloned().chain(self.diagnostic.help.as_ref().map(|h| inert(h))).collect();
+        (!lines.is_empty()).then(|| Box::new(lines.join("\n")) as Box<dyn std::fmt::Display>)
     }
 
     fn source_code(&self) -> Option<&dyn SourceCode> {
@@ -173,13 +177,26 @@ pub fn diagnostics(sources: &Sources, list: &[Diagnostic], color: bool, width: u
         let id = diagnostic.labels.first().map(|l| usize::from(l.place.source.0));
         let source = id.and_then(|i| texts.get(i));
         // The handler fails only when the writer does, and a string does not.
-        let _ = handler.render_report(&mut out, &Report { diagnostic, source });
+        let elsewhere = elsewhere(sources, diagnostic);
+        let _ = handler.render_report(&mut out, &Report { diagnostic, source, elsewhere });
         out.push('\n');
     }
     if list.len() > SHOWN {
         out.push_str(&format!("… and {} more\n", list.len() - SHOWN));
     }
     out
+}
+
+/// The labels in other files than the first: file, line and remark.
+fn elsewhere(sources: &Sources, diagnostic: &Diagnostic) -> Vec<String> {
+    let first = diagnostic.labels.first().map(|l| l.place.source);
+    let other = diagnostic.labels.iter().filter(|l| Some(l.place.source) != first);
+    let line = |label: &crate::base::diagnostic::Label| {
+        let name = sources.get(label.place.source).map_or("", Source::name);
+        let text = visible(label.text.as_bytes());
+        format!("{}:{}: {text}", visible(name.as_bytes()), sources.position(label.place).line)
+    };
+    other.map(line).collect()
 }
 
 /// Why vplan stopped.

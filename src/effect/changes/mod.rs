@@ -199,6 +199,29 @@ fn all(git: &Git) -> Result<Gathered, ChangeError> {
 }
 
 fn since_base(git: &Git, revision: &BaseRevision, lookup: Lookup<'_>) -> Result<Gathered, ChangeError> {
+    let Base { commit, name, notes } = base(git, revision, lookup)?;
+    let files = git.worktree_against(Some(&commit))?;
+    let shown = visible(name.as_bytes());
+    let description = format!("the work tree against the merge base of `{shown}` and `HEAD` ({})", commit.short());
+    Ok(Gathered { notes, ..done(without_records(files, false)?, description, Some(commit)) })
+}
+
+/// What a change began from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Base {
+    /// The merge base of the revision and HEAD.
+    pub commit: Oid,
+    /// What the revision is called.
+    pub name: String,
+    /// Remarks for people: which variable named it.
+    pub notes: Vec<String>,
+}
+
+/// Finds what a change began from.
+///
+/// # Errors
+/// No such revision, no merge base, or no variable that names one.
+pub fn base(git: &Git, revision: &BaseRevision, lookup: Lookup<'_>) -> Result<Base, ChangeError> {
     let mut notes = Vec::new();
     let (name, commit) = match revision {
         BaseRevision::Revision(name) => (name.clone(), resolve(git, name)?),
@@ -217,11 +240,8 @@ fn since_base(git: &Git, revision: &BaseRevision, lookup: Lookup<'_>) -> Result<
     };
     let head = git.head()?.ok_or_else(|| GitError::UnknownRevision("HEAD".to_owned()))?;
     // HEAD is its own merge base with itself, and needs no process to say so.
-    let base = if commit == head { head } else { git.merge_base(&name, &commit, &head)? };
-    let files = git.worktree_against(Some(&base))?;
-    let shown = visible(name.as_bytes());
-    let description = format!("the work tree against the merge base of `{shown}` and `HEAD` ({})", base.short());
-    Ok(Gathered { notes, ..done(without_records(files, false)?, description, Some(base)) })
+    let commit = if commit == head { head } else { git.merge_base(&name, &commit, &head)? };
+    Ok(Base { commit, name, notes })
 }
 
 /// The commit of a revision, or of a branch that only a remote has.

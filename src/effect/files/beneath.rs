@@ -191,6 +191,14 @@ impl Beneath {
         })
     }
 
+    /// The names in a directory, symlinks inside the root followed; none where it cannot be listed.
+    #[must_use]
+    pub fn names(&self, dir: &RepoPath) -> Vec<Vec<u8>> {
+        let Ok(fd) = self.resolve(dir, OFlags::RDONLY | OFlags::DIRECTORY) else { return Vec::new() };
+        let Ok(entries) = rustix::fs::Dir::read_from(fd) else { return Vec::new() };
+        entries.flatten().map(|e| e.file_name().to_bytes().to_vec()).collect()
+    }
+
     /// The target of a symlink.
     #[must_use]
     pub fn link(&self, path: &RepoPath) -> Option<Vec<u8>> {

@@ -9,6 +9,7 @@
 
 mod call;
 pub mod error;
+pub mod fetch;
 pub mod index;
 pub mod object;
 pub mod repository;

@@ -5,6 +5,7 @@ use crate::base::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::base::path::RepoPath;
 use crate::check::Kind;
 use crate::contract::{Body, Check, Condition, Contract, Placement, Test};
+use crate::plan::explain::place;
 use crate::plan::imply::{contradicts, implies};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -49,7 +50,7 @@ pub(super) fn never_selected(contract: &Contract, sink: &mut Diagnostics) {
     }
     for (index, reason) in never {
         let Some(check) = contract.checks.get(index) else { continue };
-        let named = |c: &Condition| format!("`{}` (line {})", c.test.keyword(), c.line);
+        let named = |c: &Condition| format!("`{}` ({})", c.test.keyword(), place(contract.imported(c.source), c.line));
         let why = match reason {
             Never::Both(a, b) => format!("{} and {} never hold together", named(a), named(b)),
             Never::Alone(a) => format!("nothing makes {} hold", named(a)),

@@ -125,6 +125,12 @@ impl<'a> Parser<'a> {
                 }
                 _ => self.missing(&format!("`{word}`"), statement, keyword, tokens, parts),
             },
+            Slot::Optional(word, item) => {
+                if let Some(token) = tokens.next_if(|t| t.kind == Kind::Word(word)) {
+                    parts.args.push(Arg { span: token.span, value: Value::Mark(word) });
+                    self.one(item, statement, token.span, tokens, parts);
+                }
+            }
             Slot::Equals => match tokens.peek() {
                 Some(Token { kind: Kind::Mark("="), span, .. }) => {
                     parts.args.push(Arg { span: *span, value: Value::Mark("=") });

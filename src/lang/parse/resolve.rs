@@ -82,7 +82,7 @@ impl<'a> Parser<'a> {
             let hint = if elsewhere { format!(", which stands {stands}") } else { String::new() };
             diagnostic = diagnostic.help(format!("did you mean `{}`{hint}?", found.word));
         } else if self.guesses <= GUESSES {
-            let unsupported = |s: &&Statement| matches!(s.keyword, Keyword::Import | Keyword::Expect);
+            let unsupported = |s: &&Statement| matches!(s.keyword, Keyword::Expect);
             let words: Vec<&str> = statement::allowed(context).filter(|s| !unsupported(s)).map(|s| s.word).collect();
             diagnostic = diagnostic.help(format!("{} stand: {}", context.name(), words.join(" ")));
         }
@@ -139,11 +139,6 @@ impl<'a> Parser<'a> {
                     self.stopped = found.bytes().all(|b| b.is_ascii_digit());
                 }
             }
-            Keyword::Import => self.report(
-                Diagnostic::error(error::IMPORT_UNSUPPORTED, "`import` is not supported yet")
-                    .label(place, "this version of vplan resolves no imports")
-                    .help("write the imported statements into this file"),
-            ),
             Keyword::Expect => self.report(
                 Diagnostic::error(error::EXPECT_UNSUPPORTED, "`expect` is not supported yet")
                     .label(place, "this version of vplan knows no tests of contracts")

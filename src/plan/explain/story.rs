@@ -1,7 +1,7 @@
 //! What is one check's whole story: what it does, when it applies, what came of it, and what would select it?
 
 use super::text::{command_line, omission, settings};
-use super::{Mark, Options, sentence, wrap};
+use super::{Mark, Options, place, sentence, wrap};
 use crate::base::change::{ChangeSet, ChangedFile, Status};
 use crate::base::command::{quote, to_text};
 use crate::base::glob::{Item, Selection, What};
@@ -149,7 +149,9 @@ pub fn story<'a>(
         (Some(contract), Some(check), Outcome::LeftOut(_)) => smallest_change(contract, check, request, facts),
         _ => None,
     };
-    let place = contract.zip(check).map(|(contract, check)| (contract.path.clone(), check.line));
+    let file =
+        |contract: &Contract, check: &Check| contract.imported(check.place.source).unwrap_or(&contract.path).to_owned();
+    let place = contract.zip(check).map(|(contract, check)| (file(contract, check), check.line));
     Ok(Story { id: name.to_owned(), check, place, outcome, placements, would })
 }
 
@@ -175,10 +177,18 @@ fn asks(contract: &Contract, check: &Check, placement: &Placement) -> Vec<String
             Test::ChangedAny(s) | Test::ChangedAll(s) | Test::ChangedOnly(s) | Test::ChangedNone(s) => list(s),
             Test::Exists(paths) => paths.iter().map(|p| format!("\"{p}\"")).collect::<Vec<_>>().join(" "),
         };
-        asks.push(format!("{} {what} (line {})", condition.test.keyword(), condition.line));
+        asks.push(format!(
+            "{} {what} ({})",
+            condition.test.keyword(),
+            place(contract.imported(condition.source), condition.line)
+        ));
     }
     if placement.is_use {
-        asks.push(format!("use {} (line {})", visible(check.id.as_bytes()), placement.line));
+        asks.push(format!(
+            "use {} ({})",
+            visible(check.id.as_bytes()),
+            place(contract.imported(placement.source), placement.line)
+        ));
     }
     asks
 }
@@ -492,9 +502,11 @@ mod tests {
             let n = tests.len();
             let mut check = plain_check("c");
             check.tier = tier;
-            check.placements = vec![Placement { conditions: (0..n).collect(), line: 1, is_use: false }];
+            check.placements =
+                vec![Placement { conditions: (0..n).collect(), line: 1, source: Default::default(), is_use: false }];
             let mut contract = plain_contract(vec![check]);
-            contract.conditions = tests.into_iter().map(|test| Condition { line: 1, test }).collect();
+            contract.conditions =
+                tests.into_iter().map(|test| Condition { line: 1, source: Default::default(), test }).collect();
             contract.roles.insert("docser".to_owned(), Role::default());
             let main = ChangedFile { path: RepoPath::parse(b"main.rs").unwrap(), status: Status::Modified };
             let request = Request { changed: ChangeSet::new(vec![main]), ..Request::default() };

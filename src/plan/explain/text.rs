@@ -265,10 +265,15 @@ impl Page<'_> {
 /// Why a check was left out, with the lines of the contract that decided.
 #[must_use]
 pub fn omission(omitted: &Omitted) -> String {
-    let mut lines: Vec<usize> = omitted.reasons.iter().filter_map(|r| r.line).collect();
+    let mut lines: Vec<(Option<&str>, usize)> =
+        omitted.reasons.iter().filter_map(|r| Some((r.file.as_deref(), r.line?))).collect();
     lines.sort_unstable();
     lines.dedup();
-    let shown: Vec<String> = lines.iter().map(ToString::to_string).collect();
+    if lines.iter().any(|(file, _)| file.is_some()) {
+        let shown: Vec<String> = lines.iter().map(|(file, line)| super::place(*file, *line)).collect();
+        return format!("{} ({})", visible(omitted.reason.as_bytes()), shown.join(", "));
+    }
+    let shown: Vec<String> = lines.iter().map(|(_, line)| line.to_string()).collect();
     let at = match shown.as_slice() {
         [] => String::new(),
         [one] => format!(" (line {one})"),

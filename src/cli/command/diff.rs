@@ -1,0 +1,235 @@
+//! `vplan diff`: how do two plans differ, or two contracts, and what of it weakens? Runs nothing and writes nothing.
+
+use super::format;
+use crate::base::source::Sources;
+use crate::base::word::visible;
+use crate::cli::args::{Format, Global};
+use crate::cli::error::Failure;
+use crate::cli::pinning;
+use crate::cli::render::style::Colors;
+use crate::cli::saved::read_plan;
+use crate::cli::session::{invalid, load_failed, locate, read};
+use crate::cli::terminal::Terminal;
+use crate::contract::Contract;
+use crate::effect::changes::{self, BaseRevision};
+use crate::effect::git;
+use crate::effect::load::{self, LoadError, Loaded, Site, Wanted};
+use crate::plan::Plan;
+use crate::plan::diff::contracts::Side;
+use crate::plan::diff::{Class, contracts, plans, text};
+use crate::plan::document::from_json;
+use crate::plan::frame::without_contract;
+use crate::run::verdict::Exit;
+use clap::Args;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+/// `vplan diff`
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exit codes: 45 the newer contract is weaker, 4 with `--exit-code` and other differences, else 0."
+)]
+pub struct Diff {
+    /// Two plans (`.json`, `.kdl`; `-` is standard input) or two contracts, the older one first.
+    #[arg(value_name = "FILE", num_args = 2, conflicts_with = "base")]
+    pub files: Vec<PathBuf>,
+    /// Compare the contract at the merge base with this revision with the work tree's; `auto` asks the CI system.
+    #[arg(long, value_name = "REV", allow_hyphen_values = true)]
+    pub base: Option<String>,
+    /// What cannot be decided counts as weaker.
+    #[arg(long)]
+    pub strict: bool,
+    /// Exit with 4 when there is a difference that weakens nothing.
+    #[arg(long)]
+    pub exit_code: bool,
+}
+
+/// Prints the comparison.
+///
+/// # Errors
+/// Files that cannot be read, are of different kinds, or hold an invalid contract.
+pub fn run(global: &Global, args: &Diff, terminal: &Terminal) -> Result<u8, Failure> {
+    let format = format(global, &[Format::Text, Format::Json])?;
+    match (&args.base, args.files.as_slice()) {
+        (Some(base), _) => {
+            let site = locate(global)?;
+            let (old, new) = since(&site, global, base, terminal)?;
+            compare(args, format, &old, &new, &site, terminal)
+        }
+        (None, [old, new]) => match (plan(old)?, plan(new)?) {
+            (Some(old), Some(new)) => Ok(compare_plans(args, format, &old, &new, terminal)),
+            (None, None) => {
+                let ((_, old), (site, new)) = (file(global, old)?, file(global, new)?);
+                compare(args, format, &old, &new, &site, terminal)
+            }
+            (a, _) => {
+                let name = |path: &Path, is_plan: bool| {
+                    format!(
+                        "`{}` is a {}",
+                        visible(path.as_os_str().as_bytes()),
+                        if is_plan { "plan" } else { "contract" }
+                    )
+                };
+                let message = format!("{}, {}", name(old, a.is_some()), name(new, a.is_none()));
+                Err(Failure::usage("vplan::usage::diff", message).help("compare two plans, or two contracts"))
+            }
+        },
+        (None, _) => {
+            Err(Failure::usage("vplan::usage::diff", "there is nothing to compare")
+                .help("name two files, or `--base REV`"))
+        }
+    }
+}
+
+fn compare_plans(args: &Diff, format: Format, old: &Plan, new: &Plan, terminal: &Terminal) -> u8 {
+    let diff = plans::compare(old, new);
+    if format == Format::Json {
+        terminal.print_json(&diff);
+    } else if !(terminal.quiet && diff.equal) {
+        terminal.print(&text::plans(&diff, &Colors(terminal.color)));
+    }
+    if args.exit_code && !diff.equal { Exit::Drift.code() } else { Exit::Success.code() }
+}
+
+/// One side of a comparison: the contract, or the empty one where there is none.
+struct Read {
+    contract: Contract,
+    sources: Sources,
+}
+
+impl Read {
+    fn side(&self) -> Side<'_> {
+        Side { contract: &self.contract, sources: &self.sources }
+    }
+}
+
+fn compare(
+    args: &Diff,
+    format: Format,
+    old: &Read,
+    new: &Read,
+    site: &Site,
+    terminal: &Terminal,
+) -> Result<u8, Failure> {
+    // What git tracks only makes the examples better.
+    let tracked = site.git.as_ref().ok().and_then(|git| git.tracked().ok()).unwrap_or_default();
+    let diff = contracts::compare(&old.side(), &new.side(), &tracked);
+    if format == Format::Json {
+        terminal.print_json(&diff);
+    } else if !(terminal.quiet && diff.differences.is_empty()) {
+        terminal.print(&text::contracts(&diff, &Colors(terminal.color)));
+    }
+    let weaker = diff.count(Class::Weakens) + if args.strict { diff.count(Class::Undecided) } else { 0 };
+    let others = diff.differences.len() - diff.count(Class::Cosmetic);
+    Ok(match (weaker, others) {
+        (1.., _) => Exit::Weakened,
+        (0, 1..) if args.exit_code => Exit::Drift,
+        _ => Exit::Success,
+    }
+    .code())
+}
+
+/// The plan in a file; `None` when it can only be a contract.
+fn plan(path: &Path) -> Result<Option<Plan>, Failure> {
+    let ends = |with: &str| path.extension().is_some_and(|e| e == with);
+    let is_stdin = path == Path::new("-");
+    if !(is_stdin || ends("json") || ends("kdl")) {
+        return Ok(None);
+    }
+    if is_stdin {
+        let text = String::from_utf8(read(path)?)
+            .map_err(|_| Failure::usage("vplan::usage::plan", "standard input is not UTF-8"))?;
+        return Ok(Some(from_json(&text)?));
+    }
+    if ends("json") && std::str::from_utf8(&read(path)?).is_ok_and(is_contract) {
+        return Ok(None);
+    }
+    read_plan(path).map(Some)
+}
+
+/// Whether a JSON text is a contract: it is an object without steps.
+fn is_contract(text: &str) -> bool {
+    // What is no JSON is for the reader of plans to complain about, unless only a contract may hold it.
+    match serde_json::from_str::<serde_json::Value>(text.trim_start_matches('\u{feff}')) {
+        Ok(serde_json::Value::Object(fields)) => !fields.contains_key("steps") && !fields.contains_key("digest"),
+        Ok(_) => false,
+        Err(_) => !text.contains("\"steps\""),
+    }
+}
+
+/// The contract in a file, wherever it is: in this repository, another one, or none.
+fn file(global: &Global, path: &Path) -> Result<(Site, Read), Failure> {
+    let start = global.directory.clone().unwrap_or_else(|| PathBuf::from("."));
+    let whole = if path.is_absolute() { path.to_owned() } else { start.join(path) };
+    let dir = whole.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let name = whole.file_name().map(PathBuf::from).unwrap_or_default();
+    let unreadable = |e: std::io::Error| {
+        let shown = visible(path.as_os_str().as_bytes());
+        Failure::usage("vplan::usage::unreadable", format!("`{shown}` cannot be read: {e}"))
+    };
+    let dir = dir.canonicalize().map_err(unreadable)?;
+    let site = load::locate(&dir, Some(&name), &git::environment).map_err(load_failed)?;
+    let absolute = dir.join(&name);
+    let wanted = Wanted { contract: Some(&absolute), revision: None, base: None, max_file: global.max_file };
+    let loaded = pinning::load(&site, global, &wanted)?.map_err(|error| match error {
+        // Nobody is without a contract here: a file was named that is not there.
+        LoadError::Missing(_) | LoadError::Deleted { .. } => unreadable(std::io::ErrorKind::NotFound.into()),
+        error => load_failed(error),
+    })?;
+    Ok((site, valid(loaded)?))
+}
+
+fn valid(loaded: Loaded) -> Result<Read, Failure> {
+    match loaded {
+        Loaded { contract: Some(contract), sources, .. } => Ok(Read { contract, sources }),
+        loaded => Err(invalid(loaded)),
+    }
+}
+
+/// The contract at the base of the change, and that of the work tree. One of them may be missing.
+fn since(site: &Site, global: &Global, base: &str, terminal: &Terminal) -> Result<(Read, Read), Failure> {
+    let no_git = |e: git::error::GitError| load_failed(LoadError::Git(e));
+    let git = site.git.as_ref().map_err(|e| no_git(e.clone()))?;
+    let revision = if base == "auto" { BaseRevision::Auto } else { BaseRevision::Revision(base.to_owned()) };
+    let base = changes::base(git, &revision, &git::environment).map_err(|e| {
+        let failure = Failure::usage(e.code(), e.to_string());
+        match e.help() {
+            Some(help) => failure.help(help),
+            None => failure,
+        }
+    })?;
+    for note in base.notes.iter().filter(|_| !terminal.quiet) {
+        terminal.note(&format!("note: {note}\n"));
+    }
+    let commit = base.commit.to_string();
+    let wanted = |revision| Wanted {
+        contract: global.contract.as_deref(),
+        revision,
+        base: Some(&base.commit),
+        max_file: global.max_file,
+    };
+    let nothing =
+        |path: String| Read { contract: Contract { path, ..without_contract() }, sources: Sources::default() };
+    let old = match pinning::load(site, global, &wanted(Some(&commit)))? {
+        Err(LoadError::MissingIn { path, .. }) => Err(path),
+        loaded => Ok(valid(loaded.map_err(load_failed)?)?),
+    };
+    let new = match pinning::load(site, global, &wanted(None))? {
+        Err(LoadError::Deleted { path, .. }) => Err(path),
+        loaded => Ok(valid(loaded.map_err(load_failed)?)?),
+    };
+    let say = |message: String| {
+        if !terminal.quiet {
+            terminal.note(&format!("note: {message}\n"));
+        }
+    };
+    if let Err(path) = &old {
+        say(format!("`{}` has no contract at `{path}`", base.commit.short()));
+    }
+    if let Err(path) = &new {
+        say(format!("the contract `{path}` is deleted"));
+    }
+    let or_nothing =
+        |side: Result<Read, crate::base::path::RepoPath>| side.unwrap_or_else(|path| nothing(path.to_string()));
+    Ok((or_nothing(old), or_nothing(new)))
+}

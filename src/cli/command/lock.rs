@@ -1,0 +1,298 @@
+//! `vplan lock`: which bytes do the contract's git imports have? Fetches them, pins them, takes out what is not needed any more.
+
+use super::format;
+use crate::base::canon::Digest;
+use crate::base::origin::GitOrigin;
+use crate::base::path::RepoPath;
+use crate::base::word::visible;
+use crate::cli::args::{Format, Global, Request, duration};
+use crate::cli::error::Failure;
+use crate::cli::pinning::{invalid as lock_invalid, no_cache, store};
+use crate::cli::propose::Asking;
+use crate::cli::render::{diagnostic, style::count};
+use crate::cli::session::{Session, invalid, load_failed, locate};
+use crate::cli::terminal::Terminal;
+use crate::effect::git::environment;
+use crate::effect::git::fetch::Fetcher;
+use crate::effect::load::{self, LoadError, Loaded, Site, Wanted};
+use crate::effect::lockfile::{self, LockFile};
+use crate::effect::pinned::{CHANGED, Fetching, Held, NOT_PINNED};
+use crate::effect::pins::Pins;
+use crate::lock::{self, RecordedAnswer};
+use crate::run::verdict::Exit;
+use clap::Args;
+use serde::Serialize;
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// `vplan lock`
+#[derive(Debug, Args)]
+pub struct Lock {
+    /// Fetch and write nothing; exit 4 unless the lock pins exactly what is imported.
+    #[arg(long)]
+    pub check: bool,
+    /// Ask the proposer what this request (below) makes it say, and record the answer.
+    #[arg(long, conflicts_with = "check")]
+    pub record: bool,
+    /// How long an import may take to be fetched.
+    #[arg(long, value_name = "DURATION", default_value = "2m", value_parser = duration)]
+    pub timeout: u64,
+    /// The request whose proposal is recorded.
+    #[command(flatten)]
+    pub request: Request,
+}
+
+/// What was done, or found.
+#[derive(Debug, Serialize)]
+struct Account {
+    entries: Vec<Line>,
+    lock: RepoPath,
+    proposals: usize,
+    /// The digest of the question whose answer was recorded just now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    recorded: Option<Digest>,
+    version: u32,
+    written: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Line {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    digest: Option<String>,
+    import: String,
+    state: State,
+}
+
+/// What became of an import, or what is the matter with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum State {
+    Kept,
+    Pinned,
+    Removed,
+    Missing,
+    Surplus,
+}
+
+/// Brings the lock up to date, or says what is wrong with it.
+///
+/// # Errors
+/// A contract that is invalid (exit 3); an import that cannot be fetched, a lock that cannot be read or is not up to date
+/// (exit 4).
+pub fn run(global: &Global, args: &Lock, terminal: &Terminal) -> Result<u8, Failure> {
+    let format = format(global, &[Format::Text, Format::Json])?;
+    let site = locate(global)?;
+    let contract = load::contract_path(&site, global.contract.as_deref()).map_err(load_failed)?;
+    let path = lockfile::beside(&contract);
+    if !args.record && args.request.proposer.is_some() {
+        let message = "`--proposer` is asked only with `--record`";
+        return Err(Failure::usage("vplan::usage::record", message));
+    }
+    let task = Task { global, args, terminal, format, site, path };
+    if args.check { task.check() } else { task.write() }
+}
+
+struct Task<'a> {
+    global: &'a Global,
+    args: &'a Lock,
+    terminal: &'a Terminal,
+    format: Format,
+    site: Site,
+    path: RepoPath,
+}
+
+impl Task<'_> {
+    fn load(&self, pins: &mut dyn Pins) -> Result<Loaded, LoadError> {
+        let contract = self.global.contract.as_deref();
+        let wanted = Wanted { contract, revision: None, base: None, max_file: self.global.max_file };
+        load::load(&self.site, &wanted, pins)
+    }
+
+    fn found(&self) -> Result<LockFile, Failure> {
+        let found = lockfile::read(&self.site, &self.path, None)?;
+        if found.is_newer() { Err(lock_invalid(&self.path, found)) } else { Ok(found) }
+    }
+
+    fn write(&self) -> Result<u8, Failure> {
+        let found = self.found()?;
+        if self.global.locked && found.has_errors() {
+            return Err(lock_invalid(&self.path, found));
+        }
+        if found.has_errors() {
+            let Terminal { color_stderr, width, .. } = *self.terminal;
+            self.terminal.note(&diagnostic::diagnostics(&found.sources, &found.diagnostics, color_stderr, width));
+            self.terminal.note(&format!("note: the lock `{}` is mended\n", self.path));
+        }
+        let limit = Duration::from_millis(self.args.timeout);
+        let store = store(self.global).ok_or_else(no_cache)?;
+        let fetcher = (!self.global.offline).then(|| Fetcher::new(&self.site.root, &environment, limit));
+        let mut pins = Fetching {
+            lock: &found.lock,
+            store: &store,
+            fetcher,
+            max_file: self.global.max_file,
+            pinned: lock::Lock::default(),
+            fetched: BTreeSet::new(),
+        };
+        let loaded = self.load(&mut pins).map_err(load_failed)?;
+        if loaded.contract.is_none() {
+            let drift = loaded.drift;
+            let message = format!("`{}` imports what cannot be pinned; the lock stays as it was", loaded.path);
+            let failure = invalid(loaded);
+            let code = "vplan::lock::incomplete".to_owned();
+            return Err(if drift { Failure { message, code, ..failure } } else { failure });
+        }
+        let Fetching { mut pinned, .. } = pins;
+        let mut before = lock::Lock::default();
+        let locked = self.global.locked;
+        let written = lockfile::replace(&self.site, &self.path, limit, |now| {
+            if now.is_newer() {
+                return Err(lock_invalid(
+                    &self.path,
+                    LockFile {
+                        diagnostics: now.diagnostics.clone(),
+                        sources: now.sources.clone(),
+                        ..LockFile::default()
+                    },
+                ));
+            }
+            // Somebody else may have pinned, or recorded an answer, in the meantime.
+            let disputed = now.lock.imports.iter().find(|i| pinned.import(&i.origin).is_some_and(|p| p != *i));
+            if let Some(import) = disputed {
+                let message = format!("another `vplan lock` pinned `{}` to other bytes", import.origin);
+                return Err(
+                    Failure::new(Exit::Drift.code(), CHANGED.0, message).help("look at the lock, then try again")
+                );
+            }
+            pinned.proposals.clone_from(&now.lock.proposals);
+            before = now.lock.clone();
+            if locked && before != pinned {
+                let message = format!("the lock `{}` is not up to date", self.path);
+                return Err(Failure::new(Exit::Drift.code(), "vplan::lock::stale", message)
+                    .help("run `vplan lock` without `--locked`, and check the lock in"));
+            }
+            Ok(pinned.clone())
+        })?;
+        let mut entries: Vec<Line> = Vec::new();
+        for import in &pinned.imports {
+            let state = if before.import(&import.origin).is_some() { State::Kept } else { State::Pinned };
+            entries.push(line(&import.origin, Some(import), state));
+        }
+        let removed = before.imports.iter().filter(|i| pinned.import(&i.origin).is_none());
+        entries.extend(removed.map(|i| line(&i.origin, Some(i), State::Removed)));
+        let recorded = if self.args.record { Some(self.record(limit)?) } else { None };
+        let lock = lockfile::read(&self.site, &self.path, None)?.lock;
+        let written = written || recorded.is_some();
+        let proposals = lock.proposals.len();
+        self.account(&Account { entries, lock: self.path.clone(), proposals, recorded, version: 1, written });
+        Ok(Exit::Success.code())
+    }
+
+    /// Asks the proposer, and records what it says. Gives the question's digest.
+    fn record(&self, limit: Duration) -> Result<Digest, Failure> {
+        let asked = &self.args.request;
+        let mut session = Session::open(self.global, asked, self.terminal)?;
+        session.make(asked, Asking::Anew, false)?;
+        let Some(proposal) = session.request.proposal else {
+            let message = "this request asks no proposer, so there is nothing to record";
+            return Err(Failure::usage("vplan::usage::record", message).help(
+                "`--mode llm` asks always, `--mode hybrid` where the contract asks for nothing; `--proposer` names it",
+            ));
+        };
+        let question = proposal.reference().question;
+        let proposer = asked.proposer.as_deref().map(|p| visible(p.as_encoded_bytes())).unwrap_or_default();
+        let answer = RecordedAnswer { question: question.clone(), proposer, answer: proposal.answer };
+        lockfile::replace(&self.site, &self.path, limit, |now| {
+            let mut lock = now.lock.clone();
+            lock.record(answer);
+            Ok::<_, Failure>(lock)
+        })?;
+        Ok(question)
+    }
+
+    fn check(&self) -> Result<u8, Failure> {
+        let found = self.found()?;
+        if found.has_errors() {
+            return Err(lock_invalid(&self.path, found));
+        }
+        let store = store(self.global);
+        let mut pins = Held::new(&self.site, self.path.clone(), None, store.as_ref(), self.global.max_file);
+        let loaded = self.load(&mut pins).map_err(load_failed)?;
+        let asked = pins.asked;
+        let whole = loaded.contract.is_some();
+        if !whole && !loaded.drift {
+            return Err(invalid(loaded));
+        }
+        let mut entries: Vec<Line> = Vec::new();
+        for origin in &asked {
+            let pin = found.lock.import(origin);
+            entries.push(line(origin, pin, if pin.is_some() { State::Kept } else { State::Missing }));
+        }
+        // While something is missing, nobody knows what that imports.
+        let surplus = found.lock.imports.iter().filter(|i| !asked.contains(&i.origin)).filter(|_| whole);
+        entries.extend(surplus.map(|i| line(&i.origin, Some(i), State::Surplus)));
+        let stale = entries.iter().filter(|e| e.state != State::Kept).count();
+        let proposals = found.lock.proposals.len();
+        self.account(&Account {
+            entries,
+            lock: self.path.clone(),
+            proposals,
+            recorded: None,
+            version: 1,
+            written: false,
+        });
+        if !whole {
+            let only_missing = loaded.diagnostics.iter().all(|d| d.code == NOT_PINNED);
+            let what = if only_missing { "lacks" } else { "does not give" };
+            let message = format!("the lock `{}` {what} what `{}` imports", self.path, loaded.path);
+            let failure = invalid(loaded);
+            let diagnostics = failure.diagnostics;
+            return Err(Failure {
+                diagnostics: diagnostics.filter(|_| self.format == Format::Text),
+                ..Failure::new(Exit::Drift.code(), "vplan::lock::stale", message)
+            });
+        }
+        if stale > 0 {
+            let message = format!("the lock `{}` has {} too many", self.path, count(stale, "import"));
+            return Err(
+                Failure::new(Exit::Drift.code(), "vplan::lock::surplus", message).help("`vplan lock` takes them out")
+            );
+        }
+        Ok(Exit::Success.code())
+    }
+
+    fn account(&self, account: &Account) {
+        if self.format == Format::Json {
+            self.terminal.print_json(account);
+            return;
+        }
+        if self.terminal.quiet {
+            return;
+        }
+        let mut out = String::new();
+        for line in account.entries.iter().filter(|l| l.state != State::Kept) {
+            let state = match line.state {
+                State::Kept => "kept",
+                State::Pinned => "pinned",
+                State::Removed => "removed",
+                State::Missing => "missing",
+                State::Surplus => "surplus",
+            };
+            out.push_str(&format!("{state:8} {}\n", line.import));
+        }
+        let held = account.entries.iter().filter(|l| matches!(l.state, State::Kept | State::Pinned)).count();
+        let answers = match account.proposals {
+            0 => String::new(),
+            n => format!(", {}", count(n, "recorded answer")),
+        };
+        out.push_str(&format!("{}: {}{answers}\n", account.lock, count(held, "import")));
+        self.terminal.print(&out);
+    }
+}
+
+fn line(origin: &GitOrigin, pin: Option<&lock::PinnedImport>, state: State) -> Line {
+    let import = origin.to_string();
+    Line { bytes: pin.map(|p| p.bytes), digest: pin.map(|p| p.digest.to_string()), import, state }
+}

@@ -1,0 +1,81 @@
+//! `vplan std`: which contracts are shipped with vplan, and what do they say?
+
+use super::format;
+use crate::base::word::visible;
+use crate::cli::args::{Format, Global};
+use crate::cli::error::Failure;
+use crate::cli::terminal::Terminal;
+use crate::front::std::{SHIPPED, Shipped, find, newest};
+use crate::run::verdict::Exit;
+use clap::Args;
+use serde::Serialize;
+
+/// `vplan std`
+#[derive(Debug, Args)]
+pub struct Std {
+    /// Print this contract, `NAME` (the newest) or `NAME@VERSION`; without it they are listed.
+    pub name: Option<String>,
+}
+
+/// A line of the list; with its text when it was asked for.
+#[derive(Serialize)]
+struct Entry {
+    description: &'static str,
+    import: String,
+    name: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<&'static str>,
+    version: u32,
+}
+
+fn entry(shipped: &Shipped, with_text: bool) -> Entry {
+    Entry {
+        description: shipped.description(),
+        import: format!("std:{}@{}", shipped.name, shipped.version),
+        name: shipped.name,
+        text: with_text.then_some(shipped.text),
+        version: shipped.version,
+    }
+}
+
+/// Lists the shipped contracts, or prints one.
+///
+/// # Errors
+/// A name that is not among them (exit 2).
+pub fn run(global: &Global, args: &Std, terminal: &Terminal) -> Result<u8, Failure> {
+    let format = format(global, &[Format::Text, Format::Json])?;
+    let Some(name) = &args.name else {
+        let all: Vec<Entry> = SHIPPED.iter().map(|s| entry(s, false)).collect();
+        if format == Format::Json {
+            terminal.print_json(&all);
+        } else {
+            let width = all.iter().map(|e| e.import.len()).max().unwrap_or(0);
+            let line = |e: &Entry| format!("{:width$}  {}\n", e.import, e.description);
+            terminal.print(&all.iter().map(line).collect::<String>());
+        }
+        return Ok(Exit::Success.code());
+    };
+    let asked = name.strip_prefix("std:").unwrap_or(name);
+    let shipped = match asked.split_once('@') {
+        Some((name, version)) => version.parse().ok().and_then(|version| find(name, version)),
+        None => newest(asked),
+    };
+    let shipped = shipped.ok_or_else(|| {
+        let bare = asked.split('@').next().unwrap_or_default();
+        let known = newest(bare)
+            .map(|s| s.name)
+            .or_else(|| crate::lang::suggest::nearest(bare, SHIPPED.iter().map(|s| s.name)));
+        let help = match known.and_then(newest) {
+            Some(near) => format!("did you mean `{}@{}`?", near.name, near.version),
+            None => "`vplan std` lists what there is".to_owned(),
+        };
+        let message = format!("no contract `{}` is shipped with vplan", visible(asked.as_bytes()));
+        Failure::usage("vplan::usage::unknown_std", message).help(help)
+    })?;
+    if format == Format::Json {
+        terminal.print_json(&entry(shipped, true));
+    } else {
+        terminal.print(shipped.text);
+    }
+    Ok(Exit::Success.code())
+}

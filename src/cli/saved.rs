@@ -1,0 +1,230 @@
+//! Is a plan from a file still the plan for this repository? Read, checked, made again, compared field by field.
+
+use super::args::{Global, Request as Asked, Run};
+use super::error::Failure;
+use super::pinning;
+use super::propose::Asking;
+use super::render::style::count;
+use super::session::{self, Session, invalid, load_failed, locate};
+use super::terminal::Terminal;
+use crate::base::command::Command;
+use crate::base::diagnostic::{Code, Diagnostic};
+use crate::base::source::{Source, Sources};
+use crate::base::span::Place;
+use crate::base::word::visible;
+use crate::effect::changes::{BaseRevision, ChangeSource};
+use crate::effect::files;
+use crate::effect::load::{self, LoadError, Loaded, Site, Wanted};
+use crate::lang::command::parse_command;
+use crate::plan::Plan;
+use crate::plan::document::Form;
+use crate::plan::drift::{Difference, drift};
+use crate::plan::error::TAMPERED;
+use crate::plan::request::{ChangedFrom, Mode, Request};
+use crate::run::report::SavedPlan;
+use crate::run::verdict::Exit;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+/// The largest plan file that is read, in bytes.
+const MAX_PLAN: u64 = 64 << 20;
+/// Lines of an account of drift.
+const LINES: usize = 20;
+
+/// Reads a plan file, in the form that its ending says.
+///
+/// # Errors
+/// No such ending, no such file, no plan (exit 2); a plan that was changed after it was made (exit 4).
+pub fn read_plan(path: &Path) -> Result<Plan, Failure> {
+    let name = path.as_os_str().as_bytes();
+    let form = Form::of_name(name).ok_or_else(|| {
+        let message = format!("`{}` does not end in `.kdl` or `.json`", visible(name));
+        Failure::usage("vplan::usage::plan", message).help("`vplan plan -o FILE` writes plan files")
+    })?;
+    read_plan_as(path, form)
+}
+
+/// Reads a plan file in a form.
+///
+/// # Errors
+/// As [`read_plan`].
+pub fn read_plan_as(path: &Path, form: Form) -> Result<Plan, Failure> {
+    let shown = visible(path.as_os_str().as_bytes());
+    let wrong = |why: &str| Failure::usage("vplan::usage::plan", format!("`{shown}` {why}"));
+    let bytes = files::read_plain(path, MAX_PLAN).map_err(|e| match e.kind() {
+        std::io::ErrorKind::FileTooLarge => wrong("is larger than 64MiB, which no plan is"),
+        _ => wrong(&format!("cannot be read: {e}")),
+    })?;
+    let text = String::from_utf8(bytes)
+        .map_err(|e| wrong(&format!("is not UTF-8 at byte {}", e.utf8_error().valid_up_to())))?;
+    let source = Source::new(path.to_string_lossy(), &text);
+    let plan = form.read(source.text()).map_err(|e| {
+        let exit = if e.error.code == TAMPERED { Exit::Drift } else { Exit::Usage };
+        let mut failure = Failure::new(exit.code(), e.error.code, format!("`{shown}` is no plan that can be used"));
+        let mut sources = Sources::default();
+        let id = sources.add(source.clone());
+        let mut diagnostic = Diagnostic::error(Code(e.error.code), visible(e.error.message.as_bytes()));
+        if let Some(span) = e.span {
+            diagnostic = diagnostic.label(Place::new(id, span), "here");
+        } else {
+            failure.message = format!("`{shown}`: {}", diagnostic.message);
+            failure.help = e.error.help;
+            return failure;
+        }
+        if let Some(help) = e.error.help {
+            diagnostic = diagnostic.help(help);
+        }
+        failure.diagnostics = Some(Box::new((sources, vec![diagnostic])));
+        failure
+    })?;
+    // What a text outside the grammar consists of must be what the grammar says, or recovery would run something else.
+    for step in &plan.steps {
+        if let Some(unsupported) = &step.unsupported
+            && !matches!(parse_command(&step.command), Command::Unsupported { unsupported: own, .. } if own == *unsupported)
+        {
+            let id = visible(step.id.as_bytes());
+            return Err(wrong(&format!("says of the step `{id}` what its command does not say")));
+        }
+    }
+    Ok(plan)
+}
+
+/// What is to be run: a saved plan that has been compared with the present.
+pub struct Opened {
+    /// Where, and with which contract.
+    pub session: Session,
+    /// The plan.
+    pub plan: Plan,
+    /// For the report.
+    pub saved: SavedPlan,
+}
+
+/// Reads the plan of `--plan`, makes it again, and compares.
+///
+/// # Errors
+/// A file that is none, a contract that is missing or invalid, a plan that would be another one today (exit 4).
+pub fn open(global: &Global, args: &Run, path: &Path, terminal: &Terminal) -> Result<Opened, Failure> {
+    let plan = read_plan(path)?;
+    let site = locate(global)?;
+    let mut session = gather(global, args, site, &plan)?;
+    session.leave_out(path);
+    let as_is = session.loaded.is_none() && plan.contract.is_some();
+    let differences = if as_is { Vec::new() } else { compare(&mut session, &args.request, &plan) };
+    session::deny(&plan, &args.request.deny)?;
+    if !differences.is_empty() && !args.saved.allow_drift {
+        terminal.note(&account(&differences));
+        let message = format!(
+            "the saved plan is not the one that is planned here now: {} differ",
+            count(differences.len(), "field")
+        );
+        let help = "make the plan again, or run the saved one all the same with `--allow-drift`";
+        return Err(Failure::new(Exit::Drift.code(), "vplan::plan::drift", message).help(help));
+    }
+    Ok(Opened { session, plan, saved: SavedPlan { as_is, drift: differences } })
+}
+
+/// One line a field, and how many more there are.
+#[must_use]
+pub fn account(differences: &[Difference]) -> String {
+    let mut text: String = differences.iter().take(LINES).map(|d| format!("  {d}\n")).collect();
+    if differences.len() > LINES {
+        text.push_str(&format!("  and {} more\n", differences.len() - LINES));
+    }
+    text
+}
+
+fn compare(session: &mut Session, asked: &Asked, plan: &Plan) -> Vec<Difference> {
+    let misfit = |failure: Failure| {
+        vec![Difference {
+            path: "request".to_owned(),
+            present: Some(failure.message),
+            saved: Some("fits the contract".to_owned()),
+        }]
+    };
+    // Whether it was asked for without preflight is not in a plan: either way of making it will do.
+    let preflight = !plan.policy.recover.is_empty();
+    let present = match session.make(asked, Asking::Recorded, preflight) {
+        Ok((present, _)) => present,
+        Err(failure) => return misfit(failure),
+    };
+    if present.digest == plan.digest {
+        return Vec::new();
+    }
+    match session.make(asked, Asking::Recorded, false) {
+        Ok((plain, _)) if plain.digest == plan.digest => Vec::new(),
+        _ => drift(plan, &present),
+    }
+}
+
+/// The recorded request, with the present contract and changes.
+fn gather(global: &Global, args: &Run, site: Site, plan: &Plan) -> Result<Session, Failure> {
+    let record = &plan.request;
+    let source = match &record.changed_from {
+        None => ChangeSource::None,
+        Some(ChangedFrom::WorkTree) => ChangeSource::WorkTree,
+        Some(ChangedFrom::Staged) => ChangeSource::Staged,
+        Some(ChangedFrom::All) => ChangeSource::All,
+        Some(ChangedFrom::Base(base)) if base == "auto" => ChangeSource::Base(BaseRevision::Auto),
+        Some(ChangedFrom::Base(base)) => ChangeSource::Base(BaseRevision::Revision(base.clone())),
+    };
+    let mut gathered = session::gather_from(&site, Some(&source))?;
+    if record.changed_from.is_none() {
+        gathered.changes = record.changed.clone();
+    }
+    let wanted = Wanted {
+        contract: global.contract.as_deref(),
+        revision: args.request.contract_from.as_deref(),
+        base: gathered.base.as_ref(),
+        max_file: global.max_file,
+    };
+    let loaded = contract(&site, global, &wanted, args, plan)?;
+    let mut request = Request {
+        role: Some(record.role.clone()),
+        changed: gathered.changes.clone(),
+        changed_from: record.changed_from.clone(),
+        risk: record.risk,
+        boundaries: record.boundaries.clone(),
+        min_tier: record.min_tier,
+        explicit: record.explicit.iter().map(|text| parse_command(text)).collect(),
+        inferred: Vec::new(),
+        proposal: None,
+        mode: record.mode,
+        only: record.only.iter().map(|o| session::selector(o)).collect(),
+        skip: record.skip.clone(),
+        // The contract is the same or it is drift; these two then say the same as when the plan was made.
+        jobs: Some(plan.policy.jobs),
+        budget_ms: plan.policy.budget_ms,
+        keep_going: !plan.policy.fail_fast,
+        no_recover: plan.policy.recover.is_empty(),
+    };
+    if record.mode == Mode::Fallback && loaded.is_none() {
+        request.inferred = session::inferred(&site)?;
+    }
+    let contract_path = load::contract_path(&site, global.contract.as_deref()).map_err(load_failed)?;
+    Ok(Session { site, contract_path, gathered, loaded, request })
+}
+
+fn contract(
+    site: &Site,
+    global: &Global,
+    wanted: &Wanted<'_>,
+    args: &Run,
+    plan: &Plan,
+) -> Result<Option<Loaded>, Failure> {
+    match pinning::load(site, global, wanted)? {
+        Ok(loaded) if loaded.contract.is_none() => Err(invalid(loaded)),
+        Ok(loaded) if args.saved.plan_as_is => {
+            let message = format!("there is a contract at `{}`, so the plan is not run as it is", loaded.path);
+            Err(Failure::usage("vplan::usage::plan_as_is", message)
+                .help("`--allow-drift` runs a plan that it does not give"))
+        }
+        Ok(loaded) => Ok(Some(loaded)),
+        Err(LoadError::Missing(_)) if args.saved.plan_as_is || plan.contract.is_none() => Ok(None),
+        Err(error @ LoadError::Missing(_)) => {
+            let help =
+                "`--contract` says where it is; `--plan-as-is` runs the plan without one, and the report says so";
+            Err(load_failed(error).help(help))
+        }
+        Err(error) => Err(load_failed(error)),
+    }
+}

@@ -1,0 +1,237 @@
+//! How does the content of a file read below a directory and in a namespace?
+
+use super::File;
+use crate::base::glob::{Glob, escape};
+use crate::base::path::RepoPath;
+use crate::base::span::Place;
+use crate::contract::draft::{
+    At, Check, Condition, Entry, Group, Inclusion, Paths, Risk, Sel, SelKind, Sequence, Setting, Verb,
+};
+
+/// Where the content of a file is put.
+#[derive(Clone, Debug)]
+pub(super) struct Scope {
+    /// What its names begin with: `web/`, or nothing.
+    pub(super) namespace: String,
+    /// The directory that all its paths are below.
+    pub(super) dir: RepoPath,
+    /// The same in front of a glob: `apps/web/`, or nothing.
+    prefix: String,
+    /// Its number, from 1.
+    inclusion: usize,
+    /// Where its conditions begin.
+    pub(super) conditions: usize,
+}
+
+impl Default for Scope {
+    fn default() -> Self {
+        Self::new(String::new(), RepoPath::root(), 0)
+    }
+}
+
+impl Scope {
+    pub(super) fn new(namespace: String, dir: RepoPath, inclusion: usize) -> Self {
+        let prefix = match std::str::from_utf8(dir.as_bytes()) {
+            Ok(text) if !dir.is_root() => escape(text) + "/",
+            _ => String::new(),
+        };
+        Self { namespace, dir, prefix, inclusion, conditions: 0 }
+    }
+
+    /// What is known of this use of a file. Without a default of its own, its checks work in the directory.
+    pub(super) fn inclusion(&self, file: &File, chain: Vec<Place>) -> Inclusion {
+        let draft = &file.draft;
+        let mut defaults: Vec<At<Setting>> = draft.defaults.iter().map(|s| self.setting(s)).collect();
+        if !self.dir.is_root() && !defaults.iter().any(|s| matches!(s.value, Setting::Dir(_))) {
+            // It stands nowhere, and nothing can be wrong with it: `at` was examined.
+            defaults.push(At::new(Setting::Dir(self.path(".")), Place::default()));
+        }
+        Inclusion {
+            source: file.source,
+            namespace: self.namespace.clone(),
+            defaults,
+            roles: draft.roles.iter().map(|r| r.name.clone()).collect(),
+            chain,
+        }
+    }
+
+    fn name(&self, name: &At<String>) -> At<String> {
+        At::new(format!("{}{}", self.namespace, name.value), name.place)
+    }
+
+    fn names(&self, names: &[At<String>]) -> Vec<At<String>> {
+        names.iter().map(|n| self.name(n)).collect()
+    }
+
+    /// A path below the directory. One that cannot be read stays as it is, so that the message about it repeats what was written.
+    fn path(&self, text: &str) -> String {
+        match RepoPath::parse(text.as_bytes()) {
+            Ok(_) if self.dir.is_root() => text.to_owned(),
+            Ok(path) => match self.dir.join(path.as_bytes()).map(|p| String::from_utf8(p.as_bytes().to_vec())) {
+                Ok(Ok(path)) => path,
+                _ => text.to_owned(),
+            },
+            Err(_) => text.to_owned(),
+        }
+    }
+
+    fn paths_of(&self, paths: &[At<String>]) -> Vec<At<String>> {
+        paths.iter().map(|p| At::new(self.path(&p.value), p.place)).collect()
+    }
+
+    fn sel(&self, sel: &Sel) -> Sel {
+        let (kind, inner) = match &sel.what.value {
+            SelKind::Name(name) => (SelKind::Name(format!("{}{name}", self.namespace)), sel.inner),
+            // As with paths.
+            SelKind::Glob(text) if self.prefix.is_empty() || Glob::parse(text).is_err() => {
+                (SelKind::Glob(text.clone()), sel.inner)
+            }
+            SelKind::Glob(text) => (SelKind::Glob(format!("{}{text}", self.prefix)), None),
+        };
+        Sel { not: sel.not, what: At::new(kind, sel.what.place), inner }
+    }
+
+    fn sels(&self, sels: &[Sel]) -> Vec<Sel> {
+        sels.iter().map(|s| self.sel(s)).collect()
+    }
+
+    pub(super) fn paths(&self, paths: &Paths) -> Paths {
+        Paths { name: self.name(&paths.name), items: self.sels(&paths.items), inclusion: self.inclusion }
+    }
+
+    pub(super) fn risk(&self, risk: &Risk) -> Risk {
+        let (name, items) = (self.name(&risk.name), self.sels(&risk.items));
+        Risk { name, tier: risk.tier.clone(), items, inclusion: self.inclusion }
+    }
+
+    pub(super) fn sequence(&self, sequence: &Sequence) -> Sequence {
+        let group = |group: &At<Group>| {
+            let value = match &group.value {
+                Group::Names(names) => Group::Names(self.names(names)),
+                Group::Rest => Group::Rest,
+            };
+            At::new(value, group.place)
+        };
+        let groups = sequence.groups.iter().map(group).collect();
+        Sequence { groups, place: sequence.place, inclusion: self.inclusion }
+    }
+
+    pub(super) fn condition(&self, condition: &At<Condition>) -> At<Condition> {
+        let value = match &condition.value {
+            // Whom a request asks for is the same everywhere.
+            Condition::Role(roles) => Condition::Role(roles.clone()),
+            Condition::ChangedAny(sels) => Condition::ChangedAny(self.sels(sels)),
+            Condition::ChangedAll(sels) => Condition::ChangedAll(self.sels(sels)),
+            Condition::ChangedOnly(sels) => Condition::ChangedOnly(self.sels(sels)),
+            Condition::ChangedNone(sels) => Condition::ChangedNone(self.sels(sels)),
+            Condition::Exists(paths) => Condition::Exists(self.paths_of(paths)),
+        };
+        At::new(value, condition.place)
+    }
+
+    pub(super) fn entry(&self, entry: &Entry) -> Entry {
+        let moved = |conditions: &[usize]| conditions.iter().map(|c| c + self.conditions).collect();
+        match entry {
+            Entry::Check(check) => Entry::Check(Box::new(Check {
+                name: check.name.as_ref().map(|n| self.name(n)),
+                verbs: check.verbs.iter().map(|v| self.verb(v)).collect(),
+                settings: check.settings.iter().map(|s| self.setting(s)).collect(),
+                conditions: moved(&check.conditions),
+                tier_block: check.tier_block.clone(),
+                place: check.place,
+                inclusion: self.inclusion,
+            })),
+            Entry::Use { names, conditions, tier_block, place } => Entry::Use {
+                names: self.names(names),
+                conditions: moved(conditions),
+                tier_block: tier_block.clone(),
+                place: *place,
+            },
+        }
+    }
+
+    fn verb(&self, verb: &At<Verb>) -> At<Verb> {
+        let value = match &verb.value {
+            Verb::File { path, assertions } => {
+                Verb::File { path: At::new(self.path(&path.value), path.place), assertions: assertions.clone() }
+            }
+            other => other.clone(),
+        };
+        At::new(value, verb.place)
+    }
+
+    fn setting(&self, setting: &At<Setting>) -> At<Setting> {
+        let value = match &setting.value {
+            Setting::Dir(path) => Setting::Dir(self.path(path)),
+            Setting::ToolPath(paths) => Setting::ToolPath(self.paths_of(paths)),
+            Setting::Needs(names) => Setting::Needs(self.names(names)),
+            Setting::Produces(sels) => Setting::Produces(self.sels(sels)),
+            Setting::Cleans(sels) => Setting::Cleans(self.sels(sels)),
+            Setting::Requires(sels) => Setting::Requires(self.sels(sels)),
+            Setting::Unchanged(sels) => Setting::Unchanged(self.sels(sels)),
+            Setting::Inputs(sels) => Setting::Inputs(self.sels(sels)),
+            Setting::Context(sels) => Setting::Context(self.sels(sels)),
+            Setting::Report(format, sel) => Setting::Report(format.clone(), self.sel(sel)),
+            // Without `..` for those that name no file and no check of this file. What is `exclusive` is a thing outside of
+            // the contract, a port or a database: two uses of one template must not touch it side by side, so it is not renamed.
+            other @ (Setting::Describe(_)
+            | Setting::Env(..)
+            | Setting::PassEnv(_)
+            | Setting::Timeout(_)
+            | Setting::Retries(_)
+            | Setting::Exit(_)
+            | Setting::SkipExit(_)
+            | Setting::Tier(_)
+            | Setting::Tags(_)
+            | Setting::Setup
+            | Setting::Always
+            | Setting::Exclusive(_)
+            | Setting::Format(_)
+            | Setting::MaxErrors(_)
+            | Setting::MaxWarnings(_)
+            | Setting::MinTests(_)
+            | Setting::Severity(_)
+            | Setting::Optional) => other.clone(),
+        };
+        At::new(value, setting.place)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at<T>(value: T) -> At<T> {
+        At::new(value, Place::default())
+    }
+
+    #[test]
+    fn globs_and_paths_below_a_directory() {
+        let dir = RepoPath::parse(b"apps/[id]").unwrap();
+        let scope = Scope::new("web/".to_owned(), dir, 1);
+        let glob = |text: &str| Sel { not: true, what: at(SelKind::Glob(text.to_owned())), inner: Some(3) };
+        for (text, want) in [
+            ("**", "apps/\\[id\\]/**"),
+            ("{a/**,b}", "apps/\\[id\\]/{a/**,b}"),
+            ("x/", "apps/\\[id\\]/x/"),
+            // What cannot be read is reported as it was written.
+            ("/x", "/x"),
+            ("../x", "../x"),
+            ("", ""),
+        ] {
+            let sel = scope.sel(&glob(text));
+            assert_eq!((sel.not, &sel.what.value), (true, &SelKind::Glob(want.to_owned())));
+        }
+        for (text, want) in [
+            ("a/b", "apps/[id]/a/b"),
+            (".", "apps/[id]"),
+            ("a/../b/", "apps/[id]/b"),
+            ("../x", "../x"),
+            ("/x", "/x"),
+            ("", ""),
+        ] {
+            assert_eq!(scope.path(text), want);
+        }
+        assert_eq!(scope.name(&at("t".to_owned())).value, "web/t");
+    }
+}

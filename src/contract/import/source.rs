@@ -1,0 +1,325 @@
+//! What does the text behind `import` name? A file of this repository, one shipped with vplan, one of another repository.
+
+use super::IMPORT_SOURCE;
+use crate::base::diagnostic::{Code, Diagnostic};
+use crate::base::origin::GitOrigin;
+use crate::base::path::{PathError, RepoPath};
+use crate::base::span::Place;
+use crate::base::word::visible;
+use std::fmt;
+
+/// Where a contract comes from, resolved: two imports with one source name the same file.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Source {
+    /// A file of this repository.
+    Local(RepoPath),
+    /// `std:NAME@VERSION`
+    Std {
+        /// Its name.
+        name: String,
+        /// Its version, from 1.
+        version: u32,
+    },
+    /// `git+URL?rev=OBJECTID#path`
+    Git(GitOrigin),
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Source::Local(path) => path.fmt(f),
+            Source::Std { name, version } => write!(f, "std:{name}@{version}"),
+            Source::Git(origin) => origin.fmt(f),
+        }
+    }
+}
+
+/// Why an import brings nothing, at whatever place it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// A stable name for it.
+    pub code: Code,
+    /// One line.
+    pub message: String,
+    /// The remark on the import.
+    pub label: String,
+    /// The way out.
+    pub help: Option<String>,
+}
+
+impl Fault {
+    /// Makes one.
+    pub fn new(code: Code, message: impl Into<String>, label: impl Into<String>) -> Self {
+        Self { code, message: message.into(), label: label.into(), help: None }
+    }
+
+    /// Says the way out.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// The message about the import at a place.
+    #[must_use]
+    pub fn at(&self, place: Place) -> Diagnostic {
+        let error = Diagnostic::error(self.code, self.message.clone()).label(place, self.label.clone());
+        Diagnostic { help: self.help.clone(), ..error }
+    }
+}
+
+/// The protocols that a git import may use.
+const PROTOCOLS: [&str; 3] = ["https://", "ssh://", "file://"];
+/// How a git import is written.
+const GIT_USAGE: &str = "it is written `git+https://HOST/REPOSITORY?rev=OBJECTID#path/of/the/file`";
+/// How an import of a shipped contract is written.
+const STD_USAGE: &str = "it is written `std:NAME@VERSION`, as in `std:rust@1`; `vplan std` lists them";
+
+impl Source {
+    /// Reads what stands behind `import` in a file from `importer`.
+    ///
+    /// # Errors
+    /// Texts that name nothing that can be imported.
+    pub fn parse(text: &str, importer: &Source) -> Result<Self, Fault> {
+        if text.is_empty() {
+            return Err(
+                unreadable("an import of nothing", "the path is empty").help("name a file, relative to this one")
+            );
+        }
+        if let Some(rest) = text.strip_prefix("std:") {
+            return std(text, rest);
+        }
+        if let Some(rest) = text.strip_prefix("git+") {
+            return git(text, rest).map(Source::Git);
+        }
+        if let Some(scheme) = scheme(text) {
+            return Err(foreign(text, scheme));
+        }
+        let join = |file: &RepoPath, root: &str| relative(file, text, root);
+        Ok(match importer {
+            Source::Local(file) => Source::Local(join(file, "the repository")?),
+            Source::Git(origin) => {
+                Source::Git(GitOrigin { path: join(&origin.path, "its repository")?, ..origin.clone() })
+            }
+            Source::Std { .. } => {
+                let message =
+                    format!("`{}` is relative, and a shipped contract has no directory", visible(text.as_bytes()));
+                return Err(unreadable(message, "relative to no file").help("import `std:NAME@VERSION`"));
+            }
+        })
+    }
+}
+
+fn unreadable(message: impl Into<String>, label: &str) -> Fault {
+    Fault::new(IMPORT_SOURCE, message, label)
+}
+
+/// A path relative to the directory of a file.
+fn relative(file: &RepoPath, text: &str, root: &str) -> Result<RepoPath, Fault> {
+    let shown = visible(text.as_bytes());
+    let directory = match file.as_bytes().iter().rposition(|b| *b == b'/') {
+        Some(slash) => RepoPath::from_exact(file.as_bytes().get(..slash).unwrap_or_default()),
+        None => None,
+    };
+    let directory = directory.unwrap_or_else(RepoPath::root);
+    match directory.join(text.as_bytes()) {
+        Ok(path) if path == directory || path.is_root() || text.ends_with('/') => {
+            Err(unreadable(format!("`{shown}` is a directory"), "no file").help("name the contract in it"))
+        }
+        Ok(path) => Ok(path),
+        Err(PathError::Absolute) => Err(unreadable(format!("`{shown}` is absolute"), "not relative to this file")
+            .help("paths are relative to the importing file")),
+        Err(PathError::Outside) => Err(unreadable(format!("`{shown}` leaves {root}"), "outside")
+            .help(format!("`..` may go up to the root of {root}, which is {} above this file", levels(&directory)))),
+        Err(PathError::Nul) => Err(unreadable("a path with a NUL character", "no file has such a name")),
+        Err(PathError::Empty) => Err(unreadable("an import of nothing", "the path is empty")),
+    }
+}
+
+fn levels(directory: &RepoPath) -> String {
+    match if directory.is_root() { 0 } else { directory.segments().count() } {
+        0 => "no level".to_owned(),
+        1 => "1 level".to_owned(),
+        n => format!("{n} levels"),
+    }
+}
+
+fn std(text: &str, rest: &str) -> Result<Source, Fault> {
+    let shown = visible(text.as_bytes());
+    let is_name = |n: &str| {
+        n.starts_with(|c: char| c.is_ascii_lowercase())
+            && n.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+    };
+    let Some((name, version)) = rest.split_once('@') else {
+        let wrong = unreadable(format!("`{shown}` does not say which version"), "no `@VERSION`");
+        let help = if is_name(rest) { format!("write `std:{rest}@1`") } else { STD_USAGE.to_owned() };
+        return Err(wrong.help(help));
+    };
+    let number = version.parse().ok().filter(|n| *n > 0 && !version.starts_with(['0', '+']));
+    match number {
+        _ if !is_name(name) => {
+            Err(unreadable(format!("`{shown}` names no shipped contract"), "no name").help(STD_USAGE))
+        }
+        Some(version) => Ok(Source::Std { name: name.to_owned(), version }),
+        None => Err(unreadable(format!("`{shown}` has no version"), "a version is a number from 1").help(STD_USAGE)),
+    }
+}
+
+/// `git+URL?rev=OBJECTID#path`
+fn git(text: &str, rest: &str) -> Result<GitOrigin, Fault> {
+    let shown = visible(text.as_bytes());
+    let wrong = |message: String, label: &str| unreadable(message, label).help(GIT_USAGE);
+    if text.contains(|c: char| c.is_whitespace() || c.is_control()) {
+        return Err(wrong(format!("`{shown}` holds a blank or a control character"), "no URL has any"));
+    }
+    let (locator, path) = rest.split_once('#').unwrap_or((rest, ""));
+    let (url, query) = locator.split_once('?').unwrap_or((locator, ""));
+    if !PROTOCOLS.iter().any(|p| url.starts_with(p)) {
+        return Err(wrong(
+            format!("`{shown}` has no protocol that is allowed"),
+            "`https`, `ssh` or `file` is expected",
+        ));
+    }
+    let (protocol, place) = url.split_once("://").unwrap_or_default();
+    let host = place.split('/').next().unwrap_or_default();
+    let address = host.rsplit('@').next().unwrap_or_default();
+    if (protocol == "file") != host.is_empty() || address.starts_with('-') || !place.contains('/') || place == "/" {
+        return Err(wrong(format!("`{shown}` names no repository"), "no host, or no path on it"));
+    }
+    if host.split_once('@').is_some_and(|(user, _)| user.contains(':')) {
+        return Err(wrong(format!("`git+{protocol}://…` holds a password"), "whoever reads the contract reads it")
+            .help("leave it out; git asks its credential helper"));
+    }
+    let revision = match query.strip_prefix("rev=") {
+        None | Some("") => {
+            return Err(wrong(format!("`{shown}` does not say which revision"), "no `?rev=OBJECTID`"));
+        }
+        Some(revision) => revision,
+    };
+    let hex = revision.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
+    if !hex || !matches!(revision.len(), 40 | 64) {
+        let upper = revision.bytes().all(|b| b.is_ascii_hexdigit()) && matches!(revision.len(), 40 | 64);
+        let help = if upper {
+            format!("write `{}`", revision.to_ascii_lowercase())
+        } else {
+            "name the commit in full, 40 or 64 hexadecimal digits (`git rev-parse REV`): a branch or a tag moves"
+                .to_owned()
+        };
+        return Err(
+            wrong(format!("`{}` is no revision", visible(revision.as_bytes())), "not a whole object id").help(help)
+        );
+    }
+    match RepoPath::parse(path.as_bytes()) {
+        Ok(path) if !path.is_root() => Ok(GitOrigin { url: url.to_owned(), revision: revision.to_owned(), path }),
+        _ if path.is_empty() => Err(wrong(format!("`{shown}` does not say which file"), "no `#path`")),
+        _ => Err(wrong(format!("`{}` is no file of that repository", visible(path.as_bytes())), "not below its root")),
+    }
+}
+
+/// `https` of `https://…`, and of what looks like it.
+fn scheme(text: &str) -> Option<&str> {
+    let (scheme, rest) = text.split_once(':')?;
+    let known = matches!(scheme, "http" | "https" | "ssh" | "git" | "file" | "npm" | "github");
+    let is_scheme = scheme.len() > 1 && scheme.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b));
+    (is_scheme && (known || rest.starts_with("//"))).then_some(scheme)
+}
+
+fn foreign(text: &str, scheme: &str) -> Fault {
+    let shown = visible(text.as_bytes());
+    let fault = unreadable(format!("`{shown}` is nothing that can be imported"), &format!("unknown kind `{scheme}:`"));
+    match scheme {
+        "https" | "ssh" | "file" if text.contains("?rev=") => fault.help(format!("write `git+{shown}`")),
+        _ => fault.help(
+            "an import is a path, `std:NAME@VERSION`, or `git+URL?rev=OBJECTID#path`; a file whose name looks like this is `./NAME`",
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REV: &str = "0123456789abcdef0123456789abcdef01234567";
+
+    fn local(path: &str) -> Source {
+        Source::Local(RepoPath::parse(path.as_bytes()).unwrap())
+    }
+
+    fn git_file(path: &str) -> Source {
+        let path = RepoPath::parse(path.as_bytes()).unwrap();
+        Source::Git(GitOrigin { url: "https://h/r".to_owned(), revision: REV.to_owned(), path })
+    }
+
+    #[test]
+    fn what_is_named() {
+        let std = || Source::Std { name: "rust".to_owned(), version: 1 };
+        for (text, importer, want) in [
+            ("lib.vplan", local("contracts/verify.vplan"), "contracts/lib.vplan"),
+            ("./lib.vplan", local("contracts/verify.vplan"), "contracts/lib.vplan"),
+            ("../apps/web/v.vplan", local("contracts/verify.vplan"), "apps/web/v.vplan"),
+            ("a/../b.vplan", local("verify.vplan"), "b.vplan"),
+            ("./std:x", local("v.vplan"), "std:x"),
+            ("a:b", local("v.vplan"), "a:b"),
+            ("std:rust@1", local("v.vplan"), "std:rust@1"),
+            ("std:rust@12", std(), "std:rust@12"),
+            ("std:rust@1", git_file("d/v.vplan"), "std:rust@1"),
+            ("lib.vplan", git_file("d/v.vplan"), &format!("git+https://h/r?rev={REV}#d/lib.vplan")),
+            ("../lib.vplan", git_file("d/v.vplan"), &format!("git+https://h/r?rev={REV}#lib.vplan")),
+        ] {
+            assert_eq!(Source::parse(text, &importer).map(|s| s.to_string()), Ok(want.to_owned()), "{text}");
+        }
+        for url in ["https://h/r.git", "ssh://git@h/a/b", "file:///srv/r", "https://h:8080/~u/r"] {
+            let text = format!("git+{url}?rev={REV}#./a//b.vplan");
+            let Ok(Source::Git(origin)) = Source::parse(&text, &local("v.vplan")) else { panic!("{text}") };
+            assert_eq!(origin.to_string(), format!("git+{url}?rev={REV}#a/b.vplan"));
+        }
+    }
+
+    #[test]
+    fn what_names_nothing() {
+        let origin = |tail: &str| format!("git+https://h/r{tail}");
+        for (text, label) in [
+            (String::new(), "the path is empty"),
+            ("/etc/passwd".to_owned(), "not relative to this file"),
+            ("../../x".to_owned(), "outside"),
+            (".".to_owned(), "no file"),
+            ("..".to_owned(), "no file"),
+            ("sub/".to_owned(), "no file"),
+            ("a\0b".to_owned(), "no file has such a name"),
+            ("https://h/r".to_owned(), "unknown kind `https:`"),
+            ("npm:x".to_owned(), "unknown kind `npm:`"),
+            ("std:rust".to_owned(), "no `@VERSION`"),
+            ("std:".to_owned(), "no `@VERSION`"),
+            ("std:@1".to_owned(), "no name"),
+            ("std:Rust@1".to_owned(), "no name"),
+            ("std:rust@0".to_owned(), "a version is a number from 1"),
+            ("std:rust@01".to_owned(), "a version is a number from 1"),
+            ("std:rust@x".to_owned(), "a version is a number from 1"),
+            ("std:rust@99999999999".to_owned(), "a version is a number from 1"),
+            ("git+http://h/r".to_owned(), "`https`, `ssh` or `file` is expected"),
+            ("git+ext::sh -c x".to_owned(), "no URL has any"),
+            ("git+https://h".to_owned(), "no host, or no path on it"),
+            ("git+https:///r".to_owned(), "no host, or no path on it"),
+            ("git+file://h/r".to_owned(), "no host, or no path on it"),
+            ("git+ssh://-oProxyCommand=x/r".to_owned(), "no host, or no path on it"),
+            ("git+ssh://u@-o/r".to_owned(), "no host, or no path on it"),
+            ("git+https://u:secret@h/r?rev=x".to_owned(), "whoever reads the contract reads it"),
+            (origin(""), "no `?rev=OBJECTID`"),
+            (origin("?rev="), "no `?rev=OBJECTID`"),
+            (origin("?rev=main#a"), "not a whole object id"),
+            (origin(&format!("?rev={}#a", REV.to_uppercase())), "not a whole object id"),
+            (origin(&format!("?rev={REV}&x=1#a")), "not a whole object id"),
+            (origin(&format!("?rev={REV}")), "no `#path`"),
+            (origin(&format!("?rev={REV}#")), "no `#path`"),
+            (origin(&format!("?rev={REV}#../x")), "not below its root"),
+            (origin(&format!("?rev={REV}#/x")), "not below its root"),
+            (origin(&format!("?rev={REV}#.")), "not below its root"),
+        ] {
+            let fault = Source::parse(&text, &local("contracts/verify.vplan")).unwrap_err();
+            assert_eq!(fault.label, label, "{text}");
+            assert!(!fault.message.contains("secret"));
+        }
+        let std = Source::Std { name: "rust".to_owned(), version: 1 };
+        assert_eq!(Source::parse("a.vplan", &std).unwrap_err().label, "relative to no file");
+    }
+}

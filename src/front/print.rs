@@ -1,0 +1,337 @@
+//! How is a draft written as a text of the language? In its canonical layout, with a comment where one is due.
+//!
+//! Imports are not written: no front end but the language's own makes any.
+
+use crate::base::command::{Env, to_text};
+use crate::base::unit::{show_duration, show_size};
+use crate::base::word::visible;
+use crate::check::Severity;
+use crate::check::request::{Assertion, FileType};
+use crate::contract::draft::{
+    At, Check, Condition, Draft, Entry, Gate, Group, Limit, Recover, Scope, Sel, SelKind, Setting, Verb,
+};
+use crate::lang::format::quote;
+use crate::lang::statement::{Context, Keyword, find};
+use std::collections::BTreeMap;
+
+/// Comments for a text, each one line without its `#`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Comments {
+    /// Below the header.
+    pub head: Vec<String>,
+    /// In front of an entry of [`Draft::entries`].
+    pub entries: BTreeMap<usize, Vec<String>>,
+    /// In front of a trigger of [`Draft::risks`].
+    pub risks: BTreeMap<usize, Vec<String>>,
+    /// At the end of the file.
+    pub end: Vec<String>,
+}
+
+/// Writes a draft. Reading the text gives a draft that means the same, if this one was without errors.
+#[must_use]
+pub fn print(draft: &Draft, comments: &Comments) -> String {
+    let mut out = Printer::default();
+    out.line("vplan 1");
+    if let Some(name) = draft.names.first() {
+        out.line(&format!("contract {}", quote(&name.value)));
+    }
+    if !comments.head.is_empty() {
+        out.gap();
+        out.comments(&comments.head);
+    }
+    out.section(draft.paths.iter().map(|p| format!("paths {} = {}", p.name.value, sels(&p.items))));
+    out.block("defaults", &settings(&draft.defaults));
+    out.entries(draft, comments);
+    out.risks(draft, comments);
+    out.section(draft.sequences.iter().map(|s| {
+        let group = |g: &At<Group>| match &g.value {
+            Group::Rest => "*".to_owned(),
+            Group::Names(names) => names.iter().map(|n| n.value.as_str()).collect::<Vec<_>>().join(", "),
+        };
+        format!("sequence {}", s.groups.iter().map(group).collect::<Vec<_>>().join(" -> "))
+    }));
+    for role in &draft.roles {
+        let only = role.only.iter().map(|o| format!("only {}", words(&o.value)));
+        let most = role.max_checks.iter().map(|m| format!("max-checks {}", m.value));
+        out.always_block(&format!("role {}", role.name.value), &only.chain(most).collect::<Vec<_>>());
+    }
+    let limit = |l: &At<Limit>| match l.value {
+        Limit::Budget(ms) => format!("budget {}", show_duration(ms)),
+        Limit::MaxChecks(n) => format!("max-checks {n}"),
+        Limit::Jobs(n) => format!("jobs {n}"),
+    };
+    out.block("limits", &sorted(draft.limits.iter().map(limit), Context::Limits));
+    let scope = |s: &At<Scope>| match &s.value {
+        Scope::Allow(items) => format!("allow {}", sels(items)),
+        Scope::Deny(items) => format!("deny {}", sels(items)),
+    };
+    out.block("scope", &draft.scopes.iter().map(scope).collect::<Vec<_>>());
+    let recover = |r: &At<Recover>| match &r.value {
+        Recover::Off => "off".to_owned(),
+        Recover::Only(rules) => format!("only {}", words(rules)),
+        Recover::Contract => "contract".to_owned(),
+    };
+    out.block("recover", &draft.recover.iter().map(recover).collect::<Vec<_>>());
+    let gate = |g: &At<Gate>| match &g.value {
+        Gate::Confirmations(n) => format!("confirmations {n}"),
+        Gate::Retries(n) => format!("retries {n}"),
+        Gate::OnExhausted(word) => format!("on-exhausted {word}"),
+        Gate::Propagate(word) => format!("propagate {word}"),
+    };
+    out.block("gate", &sorted(draft.gate.iter().map(gate), Context::Gate));
+    out.section(draft.judge_with.iter().map(|c| format!("judge-with {}", c.value.to_text())));
+    if !comments.end.is_empty() {
+        out.gap();
+        out.comments(&comments.end);
+    }
+    out.text
+}
+
+/// A block around entries.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Around {
+    Condition(usize),
+    Tier(u8),
+}
+
+#[derive(Default)]
+struct Printer {
+    text: String,
+    depth: usize,
+    /// The last line ended a block, or a gap is due for another reason.
+    after_block: bool,
+}
+
+impl Printer {
+    fn line(&mut self, line: &str) {
+        (0..self.depth).for_each(|_| self.text.push_str("  "));
+        self.text.push_str(line);
+        self.text.push('\n');
+        self.after_block = false;
+    }
+
+    /// A blank line, but not two, and none at the beginning of a block.
+    fn gap(&mut self) {
+        let begins = self.text.is_empty() || self.text.ends_with("\n\n") || self.text.ends_with(" {\n");
+        if !begins {
+            self.text.push('\n');
+        }
+        self.after_block = false;
+    }
+
+    fn comments(&mut self, lines: &[String]) {
+        for line in lines {
+            let line = visible(line.as_bytes());
+            self.line(&if line.is_empty() { "#".to_owned() } else { format!("# {line}") });
+        }
+    }
+
+    fn section(&mut self, lines: impl Iterator<Item = String>) {
+        for (i, line) in lines.enumerate() {
+            if i == 0 {
+                self.gap();
+            }
+            self.line(&line);
+        }
+    }
+
+    fn open(&mut self, head: &str) {
+        self.line(&format!("{head} {{"));
+        self.depth += 1;
+    }
+
+    fn close(&mut self) {
+        self.depth = self.depth.saturating_sub(1);
+        self.line("}");
+        self.after_block = true;
+    }
+
+    fn block(&mut self, head: &str, lines: &[String]) {
+        if !lines.is_empty() {
+            self.always_block(head, lines);
+        }
+    }
+
+    fn always_block(&mut self, head: &str, lines: &[String]) {
+        self.gap();
+        self.open(head);
+        lines.iter().for_each(|line| self.line(line));
+        self.close();
+    }
+
+    fn entries(&mut self, draft: &Draft, comments: &Comments) {
+        let mut around: Vec<Around> = Vec::new();
+        for (index, entry) in draft.entries.iter().enumerate() {
+            let (conditions, tier) = match entry {
+                Entry::Check(check) => (&check.conditions, &check.tier_block),
+                Entry::Use { conditions, tier_block, .. } => (conditions, tier_block),
+            };
+            let tier = tier.iter().map(|t| Around::Tier(t.value));
+            let wanted: Vec<Around> = conditions.iter().map(|c| Around::Condition(*c)).chain(tier).collect();
+            let shared = around.iter().zip(&wanted).take_while(|(a, b)| a == b).count();
+            while around.len() > shared {
+                around.pop();
+                self.close();
+            }
+            let remarks = comments.entries.get(&index).map(Vec::as_slice).unwrap_or_default();
+            let lines = match entry {
+                Entry::Check(check) => check_lines(check),
+                Entry::Use { names, .. } => vec![format!("use {}", words(names))],
+            };
+            let opens = wanted.len() > shared;
+            if index == 0 || opens || self.after_block || !remarks.is_empty() || lines.len() > 1 {
+                self.gap();
+            }
+            for around_it in wanted.iter().skip(shared) {
+                let head = match around_it {
+                    Around::Tier(n) => format!("tier {n}"),
+                    Around::Condition(i) => draft.conditions.get(*i).map_or_else(String::new, |c| head(&c.value)),
+                };
+                self.open(&head);
+            }
+            around = wanted;
+            self.comments(remarks);
+            lines.iter().for_each(|line| self.line(line));
+            self.after_block = lines.len() > 1;
+        }
+        while around.pop().is_some() {
+            self.close();
+        }
+    }
+
+    fn risks(&mut self, draft: &Draft, comments: &Comments) {
+        for (index, risk) in draft.risks.iter().enumerate() {
+            let remarks = comments.risks.get(&index).map(Vec::as_slice).unwrap_or_default();
+            if index == 0 || !remarks.is_empty() {
+                self.gap();
+            }
+            self.comments(remarks);
+            self.line(&format!("risk {} tier {} {}", risk.name.value, risk.tier.value, sels(&risk.items)));
+        }
+    }
+}
+
+fn head(condition: &Condition) -> String {
+    match condition {
+        Condition::Role(names) => format!("byRole {}", words(names)),
+        Condition::ChangedAny(items) => format!("whenChangedAny {}", sels(items)),
+        Condition::ChangedAll(items) => format!("whenChangedAll {}", sels(items)),
+        Condition::ChangedOnly(items) => format!("whenChangedOnly {}", sels(items)),
+        Condition::ChangedNone(items) => format!("whenChangedNone {}", sels(items)),
+        Condition::Exists(paths) => format!("whenExists {}", strings(paths)),
+    }
+}
+
+fn check_lines(check: &Check) -> Vec<String> {
+    let verbs: Vec<String> = check.verbs.iter().flat_map(|v| verb_lines(&v.value)).collect();
+    let Some(name) = &check.name else { return verbs };
+    if let ([At { value: Verb::Command(crate::check::Kind::Run, command), .. }], []) =
+        (check.verbs.as_slice(), check.settings.as_slice())
+    {
+        return vec![format!("check {}: {}", name.value, command.to_text())];
+    }
+    let mut lines = vec![format!("check {} {{", name.value)];
+    lines.extend(verbs.into_iter().chain(settings(&check.settings)).map(|line| format!("  {line}")));
+    lines.push("}".to_owned());
+    lines
+}
+
+fn verb_lines(verb: &Verb) -> Vec<String> {
+    match verb {
+        Verb::Command(kind, command) => vec![format!("{} {}", kind.verb(), command.to_text())],
+        Verb::Shell(text) => vec![format!("shell {text}")],
+        Verb::Judge(question) => vec![format!("judge {}", quote(question))],
+        Verb::File { path, assertions } => {
+            let mut lines = vec![format!("file {} {{", quote(&path.value))];
+            lines.extend(assertions.iter().map(|a| format!("  {}", assertion(&a.value))));
+            lines.push("}".to_owned());
+            lines
+        }
+    }
+}
+
+fn assertion(assertion: &Assertion) -> String {
+    let size = |bytes: &Option<u64>| bytes.map(show_size).unwrap_or_default();
+    match assertion {
+        Assertion::Exists => "exists".to_owned(),
+        Assertion::Absent => "absent".to_owned(),
+        Assertion::NotEmpty => "not-empty".to_owned(),
+        Assertion::Contains(text) => format!("contains {}", quote(text)),
+        Assertion::Lacks(text) => format!("lacks {}", quote(text)),
+        Assertion::Matches(regex) => format!("matches {}", quote(regex)),
+        Assertion::Size { max, min } => format!("size {}..{}", size(min), size(max)),
+        Assertion::Type(of) => {
+            let word = match of {
+                FileType::File => "file",
+                FileType::Dir => "dir",
+                FileType::Symlink => "symlink",
+                FileType::Executable => "executable",
+                FileType::Utf8 => "utf8",
+            };
+            format!("type {word}")
+        }
+    }
+}
+
+/// Settings in the order of language.md section 6.
+fn settings(list: &[At<Setting>]) -> Vec<String> {
+    sorted(list.iter().map(|s| setting(&s.value)), Context::Check)
+}
+
+/// Lines in the canonical order of their block; repeated ones go by their text.
+fn sorted(lines: impl Iterator<Item = String>, context: Context) -> Vec<String> {
+    let rank = |line: &str| -> Option<Keyword> {
+        find(line.split(' ').next().unwrap_or_default(), context).map(|s| s.keyword)
+    };
+    let mut lines: Vec<String> = lines.collect();
+    lines.sort_by_cached_key(|line| (rank(line), line.clone()));
+    lines
+}
+
+fn setting(setting: &Setting) -> String {
+    let rest = match setting {
+        Setting::Describe(text) | Setting::Dir(text) => quote(text).into_owned(),
+        Setting::Env(name, value) => to_text(&Env::from([(name.clone(), value.clone())]), &[]),
+        Setting::PassEnv(names) | Setting::Tags(names) | Setting::Needs(names) => words(names),
+        Setting::ToolPath(paths) => strings(paths),
+        Setting::Timeout(ms) => show_duration(*ms),
+        Setting::Retries(n) => n.to_string(),
+        Setting::Exit(codes) | Setting::SkipExit(codes) => {
+            codes.iter().map(|c| c.value.to_string()).collect::<Vec<_>>().join(" ")
+        }
+        Setting::Tier(n) => n.to_string(),
+        Setting::Produces(items)
+        | Setting::Cleans(items)
+        | Setting::Requires(items)
+        | Setting::Unchanged(items)
+        | Setting::Inputs(items)
+        | Setting::Context(items) => sels(items),
+        Setting::Setup | Setting::Always | Setting::Optional => return setting.keyword().to_owned(),
+        Setting::Exclusive(word) | Setting::Format(word) => word.clone(),
+        Setting::Report(format, glob) => format!("{format} {}", sel(glob)),
+        Setting::MaxErrors(n) | Setting::MaxWarnings(n) | Setting::MinTests(n) => n.to_string(),
+        Setting::Severity(Severity::Blocking) => "blocking".to_owned(),
+        Setting::Severity(Severity::Warning) => "warning".to_owned(),
+    };
+    format!("{} {rest}", setting.keyword())
+}
+
+fn sels(items: &[Sel]) -> String {
+    items.iter().map(sel).collect::<Vec<_>>().join(" ")
+}
+
+fn sel(item: &Sel) -> String {
+    let not = if item.not { "!" } else { "" };
+    match &item.what.value {
+        SelKind::Glob(glob) => quote(&format!("{not}{glob}")).into_owned(),
+        SelKind::Name(name) => format!("{not}{name}"),
+    }
+}
+
+fn words(list: &[At<String>]) -> String {
+    list.iter().map(|w| w.value.as_str()).collect::<Vec<_>>().join(" ")
+}
+
+fn strings(list: &[At<String>]) -> String {
+    list.iter().map(|s| quote(&s.value).into_owned()).collect::<Vec<_>>().join(" ")
+}

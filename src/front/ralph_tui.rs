@@ -1,0 +1,124 @@
+//! What does ralph-tui's configuration ask for? `.ralph-tui/config.toml`, its `[verification]` table.
+//!
+//! | key | here |
+//! |---|---|
+//! | `verification.enabled` (false) | false: the commands are converted all the same, and that is said |
+//! | `verification.commands` | a check each, in order |
+//! | `verification.timeoutMs` (60000) | `defaults { timeout }`; 0, no limit, becomes 24h |
+//! | `verification.maxRetries` (2) | `gate { retries, on-exhausted fail }` |
+//! | every other table and key that ralph-tui has: `agent`, `tracker`, `errorHandling`, `maxIterations`, … | no effect on checks |
+//! | any other key | lost |
+//!
+//! Commands run as `sh -c` there, one after another, until one fails. What that becomes is told in `runr_json`.
+
+use super::convert::{Builder, Spec, Weight};
+use super::tree::{self, Node};
+use crate::check::Kind;
+use crate::contract::draft::{At, Gate, Setting};
+
+const ELSEWHERE: &[&str] = &[
+    "agent",
+    "agentOptions",
+    "agents",
+    "autoCommit",
+    "broadcast",
+    "conflictResolution",
+    "defaultAgent",
+    "defaultTracker",
+    "errorHandling",
+    "fallbackAgents",
+    "iterationDelay",
+    "maxIterations",
+    "notifications",
+    "outputDir",
+    "parallel",
+    "prompt_template",
+    "rateLimitHandling",
+    "sandbox",
+    "skills_dir",
+    "subagentTracingDetail",
+    "tracker",
+    "trackerOptions",
+    "trackers",
+];
+const VERIFICATION: &[&str] = &["enabled", "commands", "timeoutMs", "maxRetries"];
+/// What stands for no time limit, in milliseconds.
+pub(super) const NO_LIMIT_MS: u64 = 24 * 3_600_000;
+
+/// Lowers the file.
+pub(super) fn lower(builder: &mut Builder<'_>) {
+    let Some(root) = tree::toml(builder.sources, builder.id, builder.sink) else { return };
+    for (key, node) in builder.map("the configuration", &root) {
+        match key.name.as_str() {
+            "verification" => verification(builder, node),
+            name if ELSEWHERE.contains(&name) => {
+                builder.no_effect("", key, "it says how ralph-tui works, not what is checked");
+            }
+            _ => {
+                let known: Vec<&str> = ["verification"].iter().chain(ELSEWHERE).copied().collect();
+                builder.unknown("", key, &known);
+            }
+        }
+    }
+    if root.get("verification").is_none() {
+        builder.lose(
+            Weight::NoEffect,
+            "`verification`",
+            root.place,
+            "the file has no such table, so it checks nothing",
+            None,
+        );
+    }
+}
+
+fn verification(builder: &mut Builder<'_>, node: &Node) {
+    let mut enabled = Some(false);
+    let (mut timeout, mut retries) = (At::new(60_000, node.place), At::new(2, node.place));
+    for (key, node) in builder.map("verification", node) {
+        let what = format!("verification.{}", key.name);
+        match key.name.as_str() {
+            "enabled" => enabled = builder.boolean(&what, node),
+            "timeoutMs" => {
+                let limit = builder.whole(&what, node, 0, 1_000_000_000_000).unwrap_or(60_000);
+                if limit == 0 {
+                    let why = "0 is no limit there; here a command always has one, 24h";
+                    builder.lose(Weight::Changed, "`verification.timeoutMs`", node.place, why, None);
+                }
+                timeout = At::new(if limit == 0 { NO_LIMIT_MS } else { limit }, node.place);
+            }
+            "maxRetries" => {
+                let most = builder.whole(&what, node, 0, 1_000_000).unwrap_or(2);
+                retries = At::new(u32::try_from(most).unwrap_or(u32::MAX), node.place);
+            }
+            "commands" => {
+                for (text, place) in builder.texts(&what, node) {
+                    builder.command(Spec {
+                        text,
+                        place,
+                        name: String::new(),
+                        kind: Kind::Run,
+                        tier: None,
+                        settings: Vec::new(),
+                        dir: None,
+                        default_dir: None,
+                    });
+                }
+            }
+            _ => builder.unknown("verification.", key, VERIFICATION),
+        }
+    }
+    if enabled == Some(false) && !builder.draft.entries.is_empty() {
+        let why = "the commands are switched off there; here they are checks like any other";
+        let place = node.get("enabled").map_or(node.place, |n| n.place);
+        builder.lose(
+            Weight::Changed,
+            "`verification.enabled`",
+            place,
+            why,
+            Some("take out the checks to switch them off"),
+        );
+    }
+    builder.draft.defaults.push(At::new(Setting::Timeout(timeout.value), timeout.place));
+    builder.draft.gate.push(At::new(Gate::Retries(retries.value), retries.place));
+    builder.draft.gate.push(At::new(Gate::OnExhausted("fail".to_owned()), retries.place));
+}

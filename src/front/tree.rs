@@ -1,0 +1,404 @@
+//! What does a configuration file say, whatever it is written in? JSON, TOML and YAML become one tree with places.
+//!
+//! Nothing recursive is built before its depth is known, no file grows by being read (aliases of YAML count as what they
+//! stand for), and a key stands once.
+
+use super::verify_contract_json;
+use crate::base::diagnostic::{Code, Diagnostic, Diagnostics};
+use crate::base::source::{Source, Sources};
+use crate::base::span::{Place, SourceId, Span};
+use crate::base::word::visible;
+use jsonc_parser::ast;
+use jsonc_parser::common::Ranged as _;
+use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Tag};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// The text is no TOML.
+pub const TOML: Code = Code("vplan::convert::toml");
+/// The text is no YAML, or uses what no configuration needs.
+pub const YAML: Code = Code("vplan::convert::yaml");
+/// The file holds more than the cap, its aliases replaced.
+pub const TOO_LARGE: Code = Code("vplan::convert::too_large");
+/// A key stands twice in a mapping of YAML.
+pub const DUPLICATE_KEY: Code = Code("vplan::convert::duplicate_key");
+
+/// How deep lists and mappings may nest (language.md section 2).
+const MAX_DEPTH: usize = 64;
+/// How many values a file may come to.
+const MAX_NODES: usize = 100_000;
+
+/// A value and its place.
+#[derive(Clone, Debug)]
+pub(super) struct Node {
+    pub(super) place: Place,
+    pub(super) value: Value,
+}
+
+/// A key and its place.
+#[derive(Clone, Debug)]
+pub(super) struct Key {
+    pub(super) name: String,
+    pub(super) place: Place,
+}
+
+/// What a value is.
+#[derive(Clone, Debug)]
+pub(super) enum Value {
+    Null,
+    Bool(bool),
+    /// A whole number that fits.
+    Whole(i64),
+    /// Any other number, or a date.
+    Other,
+    Text(String),
+    List(Vec<Node>),
+    Map(Vec<(Key, Node)>),
+}
+
+impl Value {
+    /// How people call it.
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Value::Null => "null",
+            Value::Bool(_) => "a boolean",
+            Value::Whole(_) => "a whole number",
+            Value::Other => "another number or a date",
+            Value::Text(_) => "a string",
+            Value::List(_) => "a list",
+            Value::Map(_) => "a mapping",
+        }
+    }
+}
+
+impl Node {
+    /// The value behind a key of a mapping.
+    pub(super) fn get(&self, key: &str) -> Option<&Node> {
+        match &self.value {
+            Value::Map(entries) => entries.iter().find(|(k, _)| k.name == key).map(|(_, node)| node),
+            _ => None,
+        }
+    }
+}
+
+/// Reads strict JSON.
+pub(super) fn json(sources: &Sources, id: SourceId, sink: &mut Diagnostics) -> Option<Node> {
+    let source = sources.get(id)?;
+    verify_contract_json::read(source, id, sink).map(|(value, _)| from_json(&value, id))
+}
+
+/// Recursion is bounded: the reader has refused what is too deep.
+fn from_json(value: &ast::Value<'_>, id: SourceId) -> Node {
+    let place = |range: jsonc_parser::common::Range| Place::new(id, Span::new(range.start, range.end));
+    let read = match value {
+        ast::Value::NullKeyword(_) => Value::Null,
+        ast::Value::BooleanLit(b) => Value::Bool(b.value),
+        ast::Value::NumberLit(n) => n.value.parse().map_or_else(|_| Value::Other, Value::Whole),
+        ast::Value::StringLit(s) => Value::Text(s.value.to_string()),
+        ast::Value::Array(list) => Value::List(list.elements.iter().map(|v| from_json(v, id)).collect()),
+        ast::Value::Object(object) => Value::Map(
+            object
+                .properties
+                .iter()
+                .map(|p| {
+                    let key = Key { name: p.name.as_str().to_owned(), place: place(p.name.range()) };
+                    (key, from_json(&p.value, id))
+                })
+                .collect(),
+        ),
+    };
+    Node { place: place(value.range()), value: read }
+}
+
+/// Reads TOML 1.0. The parser has a limit on nesting of its own, reports a key that stands twice, and goes on after errors.
+pub(super) fn toml(sources: &Sources, id: SourceId, sink: &mut Diagnostics) -> Option<Node> {
+    let source = sources.get(id)?;
+    let (table, errors) = DeTable::parse_recoverable(source.text());
+    for error in &errors {
+        let span = error.span().map_or(Span::new(0, 0), |s| within(source, s.start, s.end));
+        let message = format!("this is not TOML: {}", one_line(error.message()));
+        sink.push(Diagnostic::error(TOML, message).label(Place::new(id, span), "here"));
+    }
+    let mut left = MAX_NODES;
+    let value = from_table(table.get_ref(), source, id, MAX_DEPTH, &mut left);
+    if value.is_none() && errors.is_empty() {
+        sink.push(too_large(id));
+    }
+    errors.is_empty().then_some(Node { place: Place::new(id, Span::new(0, 0)), value: value? })
+}
+
+fn from_table(table: &DeTable<'_>, source: &Source, id: SourceId, depth: usize, left: &mut usize) -> Option<Value> {
+    let place = |range: std::ops::Range<usize>| Place::new(id, within(source, range.start, range.end));
+    let mut entries = Vec::with_capacity(table.len());
+    for (key, value) in table {
+        let key = Key { name: key.get_ref().to_string(), place: place(key.span()) };
+        entries.push((key, from_toml(value, source, id, depth.checked_sub(1)?, left)?));
+    }
+    // The parser sorts by name; people wrote in another order.
+    entries.sort_by_key(|(key, _)| key.place);
+    Some(Value::Map(entries))
+}
+
+fn from_toml(
+    value: &Spanned<DeValue<'_>>,
+    source: &Source,
+    id: SourceId,
+    depth: usize,
+    left: &mut usize,
+) -> Option<Node> {
+    *left = left.checked_sub(1)?;
+    let read = match value.get_ref() {
+        DeValue::String(text) => Value::Text(text.to_string()),
+        DeValue::Integer(n) => i64::from_str_radix(n.as_str(), n.radix()).map_or_else(|_| Value::Other, Value::Whole),
+        DeValue::Float(_) => Value::Other,
+        DeValue::Boolean(b) => Value::Bool(*b),
+        DeValue::Datetime(_) => Value::Other,
+        DeValue::Array(list) => {
+            let mut nodes = Vec::with_capacity(list.len());
+            for node in list.iter() {
+                nodes.push(from_toml(node, source, id, depth.checked_sub(1)?, left)?);
+            }
+            Value::List(nodes)
+        }
+        DeValue::Table(table) => from_table(table, source, id, depth, left)?,
+    };
+    let span = value.span();
+    Some(Node { place: Place::new(id, within(source, span.start, span.end)), value: read })
+}
+
+/// Reads one document of YAML 1.2 in the core schema: no tags but those of the schema, keys are scalars.
+pub(super) fn yaml(sources: &Sources, id: SourceId, sink: &mut Diagnostics) -> Option<Node> {
+    let source = sources.get(id)?;
+    let mut reader = Yaml {
+        source,
+        id,
+        // Markers count characters, places count bytes.
+        offsets: if source.text().is_ascii() {
+            Vec::new()
+        } else {
+            source.text().char_indices().map(|(i, _)| i).collect()
+        },
+        anchors: BTreeMap::new(),
+        open: Vec::new(),
+        root: None,
+        left: MAX_NODES,
+    };
+    match reader.read() {
+        Ok(()) => Some(reader.root.unwrap_or(Node { place: Place::new(id, Span::new(0, 0)), value: Value::Null })),
+        Err(fault) => {
+            sink.push(*fault);
+            None
+        }
+    }
+}
+
+struct Yaml<'s> {
+    source: &'s Source,
+    id: SourceId,
+    offsets: Vec<usize>,
+    anchors: BTreeMap<usize, (Node, usize)>,
+    open: Vec<Open>,
+    root: Option<Node>,
+    left: usize,
+}
+
+/// A collection that has not ended.
+struct Open {
+    anchor: usize,
+    place: Place,
+    nodes: usize,
+    what: Collection,
+}
+
+enum Collection {
+    List(Vec<Node>),
+    Map { entries: Vec<(Key, Node)>, key: Option<Key>, seen: BTreeMap<String, Place> },
+}
+
+type Fault = Box<Diagnostic>;
+
+impl Yaml<'_> {
+    fn read(&mut self) -> Result<(), Fault> {
+        let text = self.source.text();
+        let mut documents = 0;
+        for event in Parser::new_from_str(text) {
+            let (event, span) = event.map_err(|e| self.scan_error(&e))?;
+            let place = self.place(span.start.index(), span.end.index());
+            match event {
+                Event::DocumentStart(_) => {
+                    documents += 1;
+                    if documents > 1 {
+                        return Err(self.fault(place, "a second document", "a configuration is one document"));
+                    }
+                }
+                Event::Alias(anchor) => {
+                    let Some((node, count)) = self.anchors.get(&anchor).cloned() else {
+                        return Err(self.fault(place, "an alias inside what it stands for", "has no end"));
+                    };
+                    self.spend(count)?;
+                    self.value(Node { place, value: node.value }, 0, count)?;
+                }
+                Event::Scalar(text, style, anchor, tag) => {
+                    self.spend(1)?;
+                    let value = self.scalar(&text, style, tag.as_deref(), place)?;
+                    self.value(Node { place, value }, anchor, 1)?;
+                }
+                Event::SequenceStart(anchor, tag) => {
+                    self.begin(anchor, tag.as_ref(), place, Collection::List(Vec::new()))?;
+                }
+                Event::MappingStart(anchor, tag) => {
+                    let map = Collection::Map { entries: Vec::new(), key: None, seen: BTreeMap::new() };
+                    self.begin(anchor, tag.as_ref(), place, map)?;
+                }
+                Event::SequenceEnd | Event::MappingEnd => {
+                    let Some(open) = self.open.pop() else { continue };
+                    let value = match open.what {
+                        Collection::List(nodes) => Value::List(nodes),
+                        Collection::Map { entries, .. } => Value::Map(entries),
+                    };
+                    let place = Place::new(self.id, open.place.span.to(place.span));
+                    self.value(Node { place, value }, open.anchor, open.nodes)?;
+                }
+                Event::Nothing | Event::StreamStart | Event::StreamEnd | Event::DocumentEnd => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn begin(
+        &mut self,
+        anchor: usize,
+        tag: Option<&Cow<'_, Tag>>,
+        place: Place,
+        what: Collection,
+    ) -> Result<(), Fault> {
+        self.spend(1)?;
+        if tag.is_some() {
+            return Err(self.fault(place, "a tag on a list or a mapping", "it says nothing to vplan"));
+        }
+        if self.open.len() >= MAX_DEPTH {
+            return Err(self.fault(place, &format!("nested more than {MAX_DEPTH} deep"), "one level too many"));
+        }
+        self.open.push(Open { anchor, place, nodes: 1, what });
+        Ok(())
+    }
+
+    fn spend(&mut self, nodes: usize) -> Result<(), Fault> {
+        self.left = self.left.checked_sub(nodes).ok_or_else(|| Box::new(too_large(self.id)))?;
+        Ok(())
+    }
+
+    /// Puts a value where it belongs.
+    fn value(&mut self, node: Node, anchor: usize, count: usize) -> Result<(), Fault> {
+        if anchor > 0 {
+            self.anchors.insert(anchor, (node.clone(), count));
+        }
+        let Some(open) = self.open.last_mut() else {
+            self.root = Some(node);
+            return Ok(());
+        };
+        open.nodes += count;
+        match &mut open.what {
+            Collection::List(nodes) => nodes.push(node),
+            Collection::Map { entries, key, seen } => match key.take() {
+                Some(key) => entries.push((key, node)),
+                None => {
+                    let name = match &node.value {
+                        Value::Text(text) => text.clone(),
+                        Value::Whole(_) | Value::Other | Value::Bool(_) | Value::Null => {
+                            self.source.slice(node.place.span).to_owned()
+                        }
+                        Value::List(_) | Value::Map(_) => {
+                            return Err(self.fault(node.place, "a key that is no scalar", "a key is one word"));
+                        }
+                    };
+                    if name == "<<" {
+                        return Err(self.fault(node.place, "a merge key", "YAML 1.2 has none: write the keys out"));
+                    }
+                    if let Some(first) = seen.insert(name.clone(), node.place) {
+                        let message = format!("`{}` stands twice", visible(name.as_bytes()));
+                        let error = Diagnostic::error(DUPLICATE_KEY, message).label(node.place, "again here");
+                        return Err(Box::new(error.label(first, "first here").help("write all of it under one key")));
+                    }
+                    *key = Some(Key { name, place: node.place });
+                }
+            },
+        }
+        Ok(())
+    }
+
+    /// The core schema of YAML 1.2 (section 10.3).
+    fn scalar(&self, text: &str, style: ScalarStyle, tag: Option<&Tag>, place: Place) -> Result<Value, Fault> {
+        if let Some(tag) = tag {
+            return if tag.suffix == "str" && tag.handle == "tag:yaml.org,2002:" {
+                Ok(Value::Text(text.to_owned()))
+            } else {
+                Err(self.fault(place, "a tag", "it says nothing to vplan"))
+            };
+        }
+        if style != ScalarStyle::Plain {
+            return Ok(Value::Text(text.to_owned()));
+        }
+        let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
+        let radix = |prefix: &str, radix| text.strip_prefix(prefix).and_then(|t| i64::from_str_radix(t, radix).ok());
+        Ok(match text {
+            "" | "~" | "null" | "Null" | "NULL" => Value::Null,
+            "true" | "True" | "TRUE" => Value::Bool(true),
+            "false" | "False" | "FALSE" => Value::Bool(false),
+            ".inf" | "-.inf" | "+.inf" | ".nan" => Value::Other,
+            _ if digits(unsigned) => text.parse().map_or_else(|_| Value::Other, Value::Whole),
+            _ if unsigned.starts_with(|c: char| c.is_ascii_digit() || c == '.')
+                && unsigned.contains(|c: char| c.is_ascii_digit())
+                && unsigned.parse::<f64>().is_ok() =>
+            {
+                Value::Other
+            }
+            _ => match radix("0x", 16).or(radix("0o", 8)) {
+                Some(number) => Value::Whole(number),
+                None => Value::Text(text.to_owned()),
+            },
+        })
+    }
+
+    fn scan_error(&self, error: &ScanError) -> Fault {
+        let at = error.marker().index();
+        self.fault(self.place(at, at), &format!("this is not YAML: {}", one_line(error.info())), "here")
+    }
+
+    fn fault(&self, place: Place, message: &str, label: &str) -> Fault {
+        Box::new(Diagnostic::error(YAML, message).label(place, label))
+    }
+
+    fn place(&self, start: usize, end: usize) -> Place {
+        let byte = |index: usize| {
+            if self.offsets.is_empty() { index } else { self.offsets.get(index).copied().unwrap_or(usize::MAX) }
+        };
+        Place::new(self.id, within(self.source, byte(start), byte(end)))
+    }
+}
+
+fn too_large(id: SourceId) -> Diagnostic {
+    let message = format!("the file comes to more than {MAX_NODES} values, or nests more than {MAX_DEPTH} deep");
+    Diagnostic::error(TOO_LARGE, message).label(Place::new(id, Span::new(0, 0)), "in this file")
+}
+
+/// What a parser says, as one of our own messages.
+fn one_line(message: &str) -> String {
+    message.trim_end_matches('.').replace('\n', ", ")
+}
+
+/// A span inside the text, on the boundaries of characters.
+fn within(source: &Source, start: usize, end: usize) -> Span {
+    let text = source.text();
+    let floor = |mut i: usize| {
+        i = i.min(text.len());
+        while !text.is_char_boundary(i) {
+            i -= 1;
+        }
+        i
+    };
+    Span::new(floor(start), floor(end))
+}

@@ -1,0 +1,391 @@
+//! What does a lock say, and what is wrong with it?
+
+use super::error::{
+    ANEW, BAD_VALUE, COMMENTED, DUPLICATE, MISSING_VALUE, NEWER, SEAL, UNKNOWN_NODE, UNKNOWN_VALUE, VERSION,
+};
+use super::scan::{Item, Node, Property, Scan, Value, scan};
+use super::{Entry, Key, Lock, PinnedImport, RecordedAnswer};
+use crate::base::canon::Digest;
+use crate::base::diagnostic::{Code, Diagnostic, Diagnostics};
+use crate::base::origin::GitOrigin;
+use crate::base::span::{Place, SourceId, Span};
+use std::collections::BTreeMap;
+
+/// Reads a lock. Entries with mistakes are left out of it; a text without any node is an empty lock.
+///
+/// Changing a single character of a lock either changes nothing that it says or gives an error.
+#[must_use]
+pub fn decode(text: &str, source: SourceId) -> (Lock, Diagnostics) {
+    let mut sink = Diagnostics::default();
+    let read = read(text, source, &mut sink);
+    let mut lock = Lock::default();
+    for piece in read.pieces {
+        match piece.what {
+            What::Entry(Entry::Import(import)) => lock.imports.push(import),
+            What::Entry(Entry::Proposal(answer)) => lock.proposals.push(answer),
+            What::Version | What::Junk => {}
+        }
+    }
+    lock.imports.sort();
+    lock.proposals.sort();
+    (lock, sink)
+}
+
+/// A lock as it lies in its text.
+pub(super) struct Read {
+    pub pieces: Vec<Piece>,
+    pub scan: Scan,
+    /// A newer vplan wrote it.
+    pub newer: bool,
+}
+
+pub(super) struct Piece {
+    pub what: What,
+    pub span: Span,
+}
+
+pub(super) enum What {
+    Version,
+    Entry(Entry),
+    /// What has been reported.
+    Junk,
+}
+
+pub(super) fn read(text: &str, source: SourceId, sink: &mut Diagnostics) -> Read {
+    let mut scan = scan(text, source, sink);
+    let items = std::mem::take(&mut scan.items);
+    let mut reader = Reader { source, sink, version: None, newer: false, seen: BTreeMap::new() };
+    for comment in &scan.comments {
+        reader.comment(text, *comment);
+    }
+    let versions: Vec<&Node> = items.iter().filter_map(|i| node_named(i, "version")).collect();
+    let empty = items.is_empty();
+    // Whatever else a newer vplan wrote, this one cannot judge.
+    reader.newer = versions.iter().any(|node| newer(node));
+    let mut pieces: Vec<Piece> = Vec::new();
+    for item in &items {
+        let (span, what) = match item {
+            Item::Node(node) => (node.span, reader.node(node).unwrap_or(What::Junk)),
+            Item::Junk(span) => (*span, What::Junk),
+        };
+        pieces.push(Piece { what, span });
+    }
+    reader.drop_duplicates(&mut pieces);
+    if reader.version.is_none() && !empty {
+        let start = Place::new(source, Span::new(0, 0));
+        let message = "the lock does not say its version";
+        reader.sink.push(Diagnostic::error(VERSION, message).label(start, "`version 1` is missing").help(ANEW));
+    }
+    Read { newer: reader.newer, pieces, scan }
+}
+
+fn node_named<'a>(item: &'a Item, name: &str) -> Option<&'a Node> {
+    match item {
+        Item::Node(node) if node.name.text == name => Some(node),
+        Item::Node(_) | Item::Junk(_) => None,
+    }
+}
+
+/// The number of a `version` node that is above ours.
+fn newer(node: &Node) -> bool {
+    match node.values.as_slice() {
+        [Property { name: None, value }] => number(value).is_some_and(|n| n > 1),
+        _ => false,
+    }
+}
+
+fn number(value: &Value) -> Option<u64> {
+    let digits = !value.quoted && !value.text.is_empty() && value.text.bytes().all(|b| b.is_ascii_digit());
+    digits.then(|| value.text.parse().ok()).flatten()
+}
+
+struct Reader<'a> {
+    source: SourceId,
+    sink: &'a mut Diagnostics,
+    version: Option<Span>,
+    newer: bool,
+    seen: BTreeMap<Key, Span>,
+}
+
+struct Wrong;
+
+impl Reader<'_> {
+    fn place(&self, span: Span) -> Place {
+        Place::new(self.source, span)
+    }
+
+    fn wrong<T>(&mut self, code: Code, span: Span, message: impl Into<String>, label: &str) -> Result<T, Wrong> {
+        let place = self.place(span);
+        self.sink.push(Diagnostic::error(code, message).label(place, label).help(ANEW));
+        Err(Wrong)
+    }
+
+    /// An entry that went into a comment is gone, and a slip of one key does that (a line end taken away behind a comment).
+    fn comment(&mut self, text: &str, span: Span) {
+        let comment = text.get(span.start..span.end).unwrap_or("");
+        let signs = ["import \"git+", "proposal question=", "seal=\""];
+        if let Some(at) = signs.iter().filter_map(|sign| comment.find(sign)).min() {
+            let place = self.place(Span::new(span.start + at, span.end));
+            let message = "an entry of the lock stands in a comment";
+            let diagnostic = Diagnostic::error(COMMENTED, message).label(place, "this pins nothing");
+            self.sink.push(diagnostic.help("begin it on a line of its own, or take it out"));
+        }
+    }
+
+    fn node(&mut self, node: &Node) -> Result<What, Wrong> {
+        match node.name.text.as_str() {
+            "version" => self.version(node),
+            _ if self.newer => Err(Wrong),
+            "import" => self.import(node),
+            "proposal" => self.proposal(node),
+            other => {
+                let message = format!("a lock knows no `{other}`");
+                self.wrong(UNKNOWN_NODE, node.name.span, message, "neither `import` nor `proposal`")
+            }
+        }
+    }
+
+    fn version(&mut self, node: &Node) -> Result<What, Wrong> {
+        if let Some(first) = self.version {
+            let place = self.place(first);
+            let again = self.place(node.span);
+            let diagnostic = Diagnostic::error(DUPLICATE, "the version is said twice").label(again, "again");
+            self.sink.push(diagnostic.label(place, "first here").help(ANEW));
+            return Err(Wrong);
+        }
+        self.version = Some(node.span);
+        let [Property { name: None, value }] = node.values.as_slice() else {
+            return self.wrong(VERSION, node.span, "the version is one number", "`version 1`");
+        };
+        match number(value) {
+            Some(1) => Ok(What::Version),
+            Some(n) if n > 1 => {
+                let place = self.place(value.span);
+                let message = format!("the lock was written by a newer vplan: it has version {n}");
+                let diagnostic = Diagnostic::error(NEWER, message).label(place, "this vplan knows version 1");
+                self.sink.push(diagnostic.help("use that vplan; this one neither reads nor replaces it"));
+                Err(Wrong)
+            }
+            _ => self.wrong(VERSION, value.span, "this is no version of a lock", "`version 1`"),
+        }
+    }
+
+    fn import(&mut self, node: &Node) -> Result<What, Wrong> {
+        let [origin, digest, bytes, seal] = self.values(node, ["", "digest", "bytes", "seal"])?;
+        let origin = self.origin(origin);
+        let digest = self.digest(digest);
+        let bytes = match number(bytes) {
+            Some(bytes) => Ok(bytes),
+            None => self.wrong(BAD_VALUE, bytes.span, "`bytes` is a whole number", "no number of bytes"),
+        };
+        let import = PinnedImport { origin: origin?, digest: digest?, bytes: bytes? };
+        self.sealed(node, Entry::Import(import), seal)
+    }
+
+    fn proposal(&mut self, node: &Node) -> Result<What, Wrong> {
+        let [question, proposer, answer, seal] = self.values(node, ["question", "proposer", "answer", "seal"])?;
+        let question = self.digest(question);
+        let proposer = self.string(proposer);
+        let answer = self.string(answer);
+        let answer = RecordedAnswer { question: question?, proposer: proposer?, answer: answer? };
+        self.sealed(node, Entry::Proposal(answer), seal)
+    }
+
+    /// The values of these names, each once and no other; the empty name is the argument.
+    fn values<'n, const N: usize>(&mut self, node: &'n Node, names: [&str; N]) -> Result<[&'n Value; N], Wrong> {
+        let mut found: [Option<&'n Value>; N] = [None; N];
+        let mut good = true;
+        for property in &node.values {
+            let name = property.name.as_ref().map_or("", |n| n.text.as_str());
+            let slot = names.iter().zip(&mut found).find(|(known, _)| **known == name).map(|(_, slot)| slot);
+            let span = property.name.as_ref().map_or(property.value.span, |n| n.span);
+            let what = if name.is_empty() { "value".to_owned() } else { format!("`{name}`") };
+            match slot {
+                Some(slot @ None) => *slot = Some(&property.value),
+                Some(_) => {
+                    let message = format!("`{}` has a second {what}", node.name.text);
+                    good = self.wrong::<()>(UNKNOWN_VALUE, span, message, "the second").is_ok();
+                }
+                None if name.is_empty() => {
+                    let message = format!("`{}` has no value without a name", node.name.text);
+                    good = self.wrong::<()>(UNKNOWN_VALUE, span, message, "not expected").is_ok();
+                }
+                None => {
+                    let message = format!("`{}` has no {what}", node.name.text);
+                    good = self.wrong::<()>(UNKNOWN_VALUE, span, message, "not expected").is_ok();
+                }
+            }
+        }
+        let mut out = Vec::new();
+        for (name, value) in names.iter().zip(found) {
+            match value {
+                Some(value) => out.push(value),
+                None => {
+                    let what = if name.is_empty() { "the origin".to_owned() } else { format!("`{name}`") };
+                    let message = format!("`{}` lacks {what}", node.name.text);
+                    good = self.wrong::<()>(MISSING_VALUE, node.span, message, "not complete").is_ok();
+                }
+            }
+        }
+        if good { <[&Value; N]>::try_from(out).map_err(|_| Wrong) } else { Err(Wrong) }
+    }
+
+    fn string(&mut self, value: &Value) -> Result<String, Wrong> {
+        if value.quoted {
+            return Ok(value.text.clone());
+        }
+        self.wrong(BAD_VALUE, value.span, "this value is a string in quotes", "without quotes")
+    }
+
+    fn digest(&mut self, value: &Value) -> Result<Digest, Wrong> {
+        let text = self.string(value)?;
+        text.parse().or_else(|message: &'static str| self.wrong(BAD_VALUE, value.span, message, "no digest"))
+    }
+
+    fn origin(&mut self, value: &Value) -> Result<GitOrigin, Wrong> {
+        let text = self.string(value)?;
+        GitOrigin::parse(&text).or_else(|e| {
+            // With an escape in it, text and source do not run side by side.
+            let plain = value.span.len() == text.len() + 2;
+            let start = value.span.start + 1 + e.at;
+            let span = if plain { Span::new(start, start + e.length) } else { value.span };
+            self.wrong(BAD_VALUE, span, e.message, "no git import says this")
+        })
+    }
+
+    fn sealed(&mut self, node: &Node, entry: Entry, seal: &Value) -> Result<What, Wrong> {
+        if self.string(seal)? == entry.seal() {
+            return Ok(What::Entry(entry));
+        }
+        let (entry_place, seal_place) = (self.place(node.span), self.place(seal.span));
+        let message = "the entry was changed by something else than `vplan lock`";
+        let diagnostic =
+            Diagnostic::error(SEAL, message).label(entry_place, "its seal does not fit").label(seal_place, "the seal");
+        self.sink.push(diagnostic.help(
+            "undo the change (`git checkout` has the last one), or take the entry out: `vplan lock` pins it anew",
+        ));
+        Err(Wrong)
+    }
+
+    /// Of two entries for one thing neither counts, unless they say the same: who is to say which?
+    fn drop_duplicates(&mut self, pieces: &mut [Piece]) {
+        let mut disputed = Vec::new();
+        for i in 0..pieces.len() {
+            let Some(Piece { what: What::Entry(entry), span }) = pieces.get(i) else { continue };
+            let (key, span, same) = (entry.key(), *span, entry.clone());
+            let Some(first) = self.seen.get(&key).copied() else {
+                self.seen.insert(key, span);
+                continue;
+            };
+            let (again, before) = (self.place(span), self.place(first));
+            let diagnostic = Diagnostic::error(DUPLICATE, "the lock has this entry twice").label(again, "again");
+            self.sink.push(diagnostic.label(before, "first here").help(ANEW));
+            let differs = |p: &Piece| matches!(&p.what, What::Entry(e) if p.span == first && *e != same);
+            if pieces.iter().any(differs) {
+                disputed.push(first);
+            }
+            if let Some(piece) = pieces.get_mut(i) {
+                piece.what = What::Junk;
+            }
+        }
+        for piece in pieces.iter_mut().filter(|p| disputed.contains(&p.span)) {
+            piece.what = What::Junk;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lock::encode;
+    use crate::lock::error::{CODES, CONFLICT, SYNTAX, TOO_MANY};
+    use std::collections::BTreeSet;
+
+    fn good() -> String {
+        let mut lock = Lock::default();
+        let origin = format!("git+https://example.org/x?rev={}#a", "1a".repeat(20));
+        lock.pin(PinnedImport { origin: GitOrigin::parse(&origin).unwrap(), digest: Digest::of(b""), bytes: 0 });
+        let (proposer, answer) = ("ask".to_owned(), "{\"a\":1}".to_owned());
+        lock.record(RecordedAnswer { question: Digest::of(b"q"), proposer, answer });
+        encode(&lock)
+    }
+
+    /// Each code, with what it points at.
+    #[test]
+    fn each_code_and_its_place() {
+        let good = good();
+        let with = |from: &str, to: &str| {
+            assert!(good.contains(from), "{from}");
+            good.replacen(from, to, 1)
+        };
+        let empty = Digest::of(b"").to_string();
+        let upper = empty.to_uppercase().replace("SHA", "sha");
+        let mut seen = BTreeSet::new();
+        for (text, code, place) in [
+            (with("version 1", "version 1 {"), SYNTAX, "{"),
+            (with("version 1", "/- version 1"), SYNTAX, "/-"),
+            (with("version 1", "version #true"), SYNTAX, "#"),
+            (with("version 1", "version (u8)1"), SYNTAX, "("),
+            (with("version 1", "version \"\"\"1"), SYNTAX, "\"\"\""),
+            (with("version 1", "version 1\n\"a"), SYNTAX, "\""),
+            (with("version 1", "version 1\na \"\\q\""), SYNTAX, "\\"),
+            (with("version 1", "version 1\na\"b\""), SYNTAX, "\""),
+            (with("version 1", "version 1 \\ x"), SYNTAX, "\\"),
+            (with("version 1", "version 1 /* x"), SYNTAX, "/*"),
+            (with("version 1", "version 1 // \u{202e}"), SYNTAX, "\u{202e}"),
+            (with("version 1", "=======\nversion 1"), CONFLICT, "======="),
+            (with("version 1", "version one"), VERSION, "one"),
+            (with("version 1", "version 0"), VERSION, "0"),
+            (with("version 1", "version"), VERSION, "version"),
+            (with("version 1\n", ""), VERSION, ""),
+            (with("version 1", "version 12"), NEWER, "12"),
+            (with("import ", "imports "), UNKNOWN_NODE, "imports"),
+            (with("bytes=0", "bytes=0 size=1"), UNKNOWN_VALUE, "size"),
+            (with("bytes=0", "bytes=0 bytes=0"), UNKNOWN_VALUE, "bytes"),
+            (with("bytes=0", "bytes=0 \"x\""), UNKNOWN_VALUE, "\"x\""),
+            (with("proposer=\"ask\"", ""), MISSING_VALUE, "proposal"),
+            (with("bytes=0", "bytes=\"0\""), BAD_VALUE, "\"0\""),
+            (with("bytes=0", "bytes=-1"), BAD_VALUE, "-1"),
+            (with(&format!("\"{empty}\""), "nothing"), BAD_VALUE, "nothing"),
+            (with(&empty, &upper), BAD_VALUE, &*format!("\"{upper}\"")),
+            (with("?rev=1a", "?rev=1A"), BAD_VALUE, "A"),
+            (with("https://", "http://"), BAD_VALUE, "http"),
+            (with("bytes=0", "bytes=1"), SEAL, "import"),
+            (with("{\"a\":1}", "{\"a\":2}"), SEAL, "proposal"),
+            (with("version 1", "version 1\nversion 1"), DUPLICATE, "version 1"),
+            (format!("{good}{}", good.split_once("version 1\n").unwrap().1), DUPLICATE, "import"),
+            (with("import ", "// import "), COMMENTED, "import"),
+            (format!("{good}{}", "=\n".repeat(100)), TOO_MANY, "="),
+        ] {
+            let (_, found) = decode(&text, SourceId::default());
+            let hit = found.iter().find(|d| d.code == code).unwrap_or_else(|| panic!("{code}: {text}\n{found:?}"));
+            let span = hit.labels[0].place.span;
+            let under = &text[span.start..span.end];
+            let exact = !matches!(place, "import" | "proposal");
+            assert!(if exact { under == place } else { under.starts_with(place) }, "{code}: {under:?}, not {place:?}");
+            assert!(hit.help.is_some() && !hit.message.contains('\n'), "{hit:?}");
+            seen.insert(code);
+        }
+        assert_eq!(seen, CODES.iter().copied().collect(), "each code has an example");
+        assert!(decode(&good, SourceId::default()).1.is_empty());
+    }
+
+    #[test]
+    fn entries_without_mistakes_are_read() {
+        let good = good();
+        let (whole, _) = decode(&good, SourceId::default());
+        let (part, found) = decode(&good.replacen("bytes=0", "bytes=9", 1), SourceId::default());
+        assert_eq!((part.imports.len(), part.proposals), (0, whole.proposals.clone()));
+        assert_eq!(found.iter().count(), 1);
+        // The same entry twice, as after a merge: it counts once. Two that differ: neither does.
+        let (_, entries) = good.split_once("version 1\n").unwrap();
+        let merged = format!("version 1\n<<<<<<< ours\n{entries}=======\n{entries}>>>>>>> theirs\n");
+        assert_eq!(decode(&merged, SourceId::default()).0, whole);
+        let mut other = whole.clone();
+        other.imports[0].bytes = 7;
+        let other = encode(&other);
+        let (disputed, _) =
+            decode(&format!("{good}{}", other.split_once("version 1\n").unwrap().1), SourceId::default());
+        assert_eq!(disputed.imports, []);
+    }
+}

@@ -1,0 +1,145 @@
+//! What was pinned: the bytes behind each git import, the answer to each question that a proposer was asked?
+//!
+//! A lock is KDL 2, written by `vplan lock` and read by people in reviews:
+//!
+//! ```text
+//! // Written by `vplan lock`. Comments stay where they are; everything else is checked.
+//! version 1
+//! import "git+https://example.org/x.git?rev=0123456789abcdef0123456789abcdef01234567#verify.vplan" \
+//!   digest="sha256:…" bytes=1234 seal="89abcdef01234567"
+//! proposal question="sha256:…" proposer="ask --json" \
+//!   answer=#"{"checks":["pnpm test"]}"# seal="76543210fedcba98"
+//! ```
+//!
+//! Imports stand in the order of their names, then proposals in that of their questions; each on two lines, so that a review
+//! shows on one what is pinned and on the other to what, and so that a merge of two branches that pin different imports is
+//! nothing but both. The `seal` is taken over the rest of the entry. It protects nobody from somebody who can compute one, but
+//! from slips: whatever is changed by hand or by a merge is noticed here, offline, at its place.
+//!
+//! vplan reads a part of KDL: nodes of strings and whole numbers. Blocks, types, `/-`, strings of several lines and keywords have
+//! nothing to do in a lock and are errors. The reader (`scan`) is vplan's own, for a reason that was measured: the `kdl` crate
+//! ends the process by a stack overflow not only on nested blocks and comments, but also on a comment that holds a thousand
+//! `* /`, and on some thousand lines with a mistake in each. A check in front of it that excludes all of that is a reader
+//! already; `kdl` is the judge of it in the tests, which hold that both read the same.
+
+mod decode;
+mod encode;
+pub mod error;
+mod scan;
+mod update;
+
+pub use decode::decode;
+pub use encode::encode;
+pub use update::update;
+
+use crate::base::canon::Digest;
+use crate::base::origin::GitOrigin;
+
+/// The largest lock that is read, in bytes.
+pub const MAX_BYTES: u64 = 1 << 20;
+
+/// All that is pinned for a contract.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Lock {
+    /// The git imports. No origin twice.
+    pub imports: Vec<PinnedImport>,
+    /// The recorded answers. No question twice.
+    pub proposals: Vec<RecordedAnswer>,
+}
+
+/// The bytes behind a git import.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PinnedImport {
+    /// Where they come from.
+    pub origin: GitOrigin,
+    /// Their digest.
+    pub digest: Digest,
+    /// How many they are.
+    pub bytes: u64,
+}
+
+/// What a proposer answered.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RecordedAnswer {
+    /// The digest of the exact question.
+    pub question: Digest,
+    /// The program that was asked.
+    pub proposer: String,
+    /// Its answer, as it was recorded. Whoever uses it holds it against the rules for answers again.
+    pub answer: String,
+}
+
+impl Lock {
+    /// What is pinned for an import.
+    #[must_use]
+    pub fn import(&self, origin: &GitOrigin) -> Option<&PinnedImport> {
+        self.imports.iter().find(|i| i.origin == *origin)
+    }
+
+    /// The recorded answer to a question.
+    #[must_use]
+    pub fn answer(&self, question: &Digest) -> Option<&RecordedAnswer> {
+        self.proposals.iter().find(|a| a.question == *question)
+    }
+
+    /// Pins an import, instead of what was pinned for it before.
+    pub fn pin(&mut self, import: PinnedImport) {
+        self.imports.retain(|i| i.origin != import.origin);
+        self.imports.push(import);
+        self.imports.sort();
+    }
+
+    /// Records an answer, instead of the one to the same question.
+    pub fn record(&mut self, answer: RecordedAnswer) {
+        self.proposals.retain(|a| a.question != answer.question);
+        self.proposals.push(answer);
+        self.proposals.sort();
+    }
+
+    /// Whether nothing is pinned.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.imports.is_empty() && self.proposals.is_empty()
+    }
+}
+
+/// An entry, of either kind.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Entry {
+    Import(PinnedImport),
+    Proposal(RecordedAnswer),
+}
+
+/// What names an entry. Entries stand in this order.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Key {
+    Import(GitOrigin),
+    Proposal(Digest),
+}
+
+impl Entry {
+    fn key(&self) -> Key {
+        match self {
+            Entry::Import(import) => Key::Import(import.origin.clone()),
+            Entry::Proposal(answer) => Key::Proposal(answer.question.clone()),
+        }
+    }
+
+    /// 16 hexadecimal digits that depend on everything that the entry says.
+    fn seal(&self) -> String {
+        let digest = match self {
+            Entry::Import(i) => Digest::of_value(&("import", i.origin.to_string(), &i.digest, i.bytes)),
+            Entry::Proposal(a) => Digest::of_value(&("proposal", &a.question, &a.proposer, &a.answer)),
+        };
+        digest.hex().chars().take(16).collect()
+    }
+}
+
+/// All entries of a lock in their order.
+fn entries(lock: &Lock) -> Vec<Entry> {
+    let imports = lock.imports.iter().cloned().map(Entry::Import);
+    let mut all: Vec<Entry> = imports.chain(lock.proposals.iter().cloned().map(Entry::Proposal)).collect();
+    all.sort();
+    all.dedup_by(|b, a| a.key() == b.key());
+    all
+}

@@ -1,0 +1,124 @@
+//! How does a lock change without touching what does not change?
+//!
+//! The text is cut at the places of the nodes that differ and left alone everywhere else, byte for byte: comments, blank lines and
+//! the order that people gave it stay.
+
+use super::decode::{Piece, Read, What, decode, read};
+use super::encode::{VERSION, encode, encode_entry};
+use super::{Key, Lock, entries};
+use crate::base::diagnostic::Diagnostics;
+use crate::base::span::{SourceId, Span};
+use std::collections::BTreeMap;
+
+/// The text of a lock, changed so that it says what `lock` says. Comments survive, in entries that go as well; what was wrong goes.
+/// A text that is beyond that (a comment without end) is written anew.
+#[must_use]
+pub fn update(old: &str, lock: &Lock) -> String {
+    let mut sink = Diagnostics::default();
+    let read = read(old, SourceId::default(), &mut sink);
+    let nothing = read.pieces.is_empty() && read.scan.comments.is_empty();
+    if nothing || read.scan.hopeless || read.newer {
+        return encode(lock);
+    }
+    let new = apply(old, edits(old, &read, lock));
+    // What a person wrote around the entries can have surprising neighbours; what is written must say what it should.
+    let (said, wrong) = decode(&new, SourceId::default());
+    if wrong.is_empty() && entries(&said) == entries(lock) { new } else { encode(lock) }
+}
+
+struct Edit {
+    span: Span,
+    text: String,
+}
+
+fn edits(old: &str, read: &Read, lock: &Lock) -> Vec<Edit> {
+    let newline = if old.contains("\r\n") { "\r\n" } else { "\n" };
+    let mut wanted: BTreeMap<Key, _> = entries(lock).into_iter().map(|e| (e.key(), e)).collect();
+    let mut edits = Vec::new();
+    let mut anchors: Vec<(Option<Key>, usize)> = Vec::new();
+    let mut has_version = false;
+    for piece in &read.pieces {
+        match &piece.what {
+            What::Version => {
+                has_version = true;
+                anchors.push((None, piece.span.end));
+            }
+            What::Entry(entry) => match wanted.remove(&entry.key()) {
+                Some(same) if same == *entry => anchors.push((Some(entry.key()), piece.span.end)),
+                Some(other) => {
+                    let comments = kept(old, read, piece.span, newline);
+                    let text = format!("{comments}{}", encode_entry(&other, newline));
+                    edits.push(Edit { span: piece.span, text });
+                    anchors.push((Some(other.key()), piece.span.end));
+                }
+                None => edits.push(removal(old, read, piece, newline)),
+            },
+            What::Junk => edits.push(removal(old, read, piece, newline)),
+        }
+    }
+    if !has_version {
+        let start = if old.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+        edits.push(Edit { span: Span::new(start, start), text: format!("{VERSION}{newline}") });
+        anchors.push((None, start));
+    }
+    for (key, entry) in wanted {
+        let before = anchors.iter().filter(|(k, _)| k.as_ref().is_none_or(|k| *k < key)).max_by_key(|(k, _)| k.clone());
+        let at = before.map_or(old.len(), |(_, end)| *end);
+        let text = encode_entry(&entry, newline);
+        edits.push(insertion(old, read, at, has_version, &text, newline));
+    }
+    edits
+}
+
+/// Behind the line that ends at or after `at`.
+fn insertion(old: &str, read: &Read, at: usize, has_version: bool, text: &str, newline: &str) -> Edit {
+    let first_line =
+        !has_version && old.get(..at).is_some_and(|before| before.trim_start_matches('\u{feff}').is_empty());
+    let end = read.scan.line_ends.iter().find(|e| e.start >= at).map(|e| e.end);
+    match end {
+        _ if first_line => Edit { span: Span::new(at, at), text: format!("{text}{newline}") },
+        Some(end) => Edit { span: Span::new(end, end), text: format!("{text}{newline}") },
+        None => Edit { span: Span::new(old.len(), old.len()), text: format!("{newline}{text}{newline}") },
+    }
+}
+
+/// Takes a node out: with its whole line where nothing else is on it.
+fn removal(old: &str, read: &Read, piece: &Piece, newline: &str) -> Edit {
+    let is_blank = |c: char| c == ' ' || c == '\t';
+    let comments = kept(old, read, piece.span, newline);
+    let before = old.get(..piece.span.start).unwrap_or("");
+    let behind = old.get(piece.span.end..).unwrap_or("");
+    let line_start = before.trim_end_matches(is_blank);
+    let rest = behind.trim_start_matches(is_blank);
+    let rest = rest.strip_prefix(';').map_or(rest, |r| r.trim_start_matches(is_blank));
+    let alone_before = line_start.is_empty() || line_start.ends_with(['\n', '\r', '\u{feff}']);
+    let line_end = ["\r\n", "\n", "\r"].iter().find(|n| rest.starts_with(**n)).map(|n| n.len());
+    let span = match line_end {
+        Some(length) if alone_before => Span::new(line_start.len(), old.len() - rest.len() + length),
+        None if alone_before && rest.is_empty() => Span::new(line_start.len(), old.len()),
+        _ => Span::new(piece.span.start, old.len() - rest.len()),
+    };
+    Edit { span, text: comments }
+}
+
+/// The comments inside a node, each on a line of its own.
+fn kept(old: &str, read: &Read, span: Span, newline: &str) -> String {
+    let inside = read.scan.comments.iter().filter(|c| span.start <= c.start && c.end <= span.end);
+    let entry =
+        |text: &&str| !["import \"git+", "proposal question=", "seal=\""].iter().any(|sign| text.contains(sign));
+    inside.filter_map(|c| old.get(c.start..c.end)).filter(entry).map(|text| format!("{text}{newline}")).collect()
+}
+
+fn apply(old: &str, mut edits: Vec<Edit>) -> String {
+    // Stable: what is inserted at one place stays in its order.
+    edits.sort_by_key(|e| (e.span.start, e.span.end));
+    let mut new = String::with_capacity(old.len());
+    let mut at = 0;
+    for edit in edits {
+        new.push_str(old.get(at..edit.span.start.max(at)).unwrap_or(""));
+        new.push_str(&edit.text);
+        at = at.max(edit.span.end);
+    }
+    new.push_str(old.get(at..).unwrap_or(""));
+    new
+}

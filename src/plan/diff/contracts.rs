@@ -1,0 +1,557 @@
+//! How do two contracts differ, check by check?
+
+use super::reach::{Answer, Duty, Question};
+use super::settings::{self, Finding, finding, items, shown};
+use super::witness::{Court, Ruling};
+use super::{At, Class, ContractDiff, Difference, VERSION, lets_through};
+use crate::base::path::RepoPath;
+use crate::base::source::Sources;
+use crate::check::Severity;
+use crate::contract::{Body, Check, Contract, Test};
+use crate::plan::step::identity_of_check;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Checks that need one, directly or not, of which a question takes notice.
+const MOST_NEEDERS: usize = 48;
+
+/// A contract, and the files that it was read from.
+#[derive(Clone, Copy, Debug)]
+pub struct Side<'a> {
+    /// The contract.
+    pub contract: &'a Contract,
+    /// Its files, for the names and lines.
+    pub sources: &'a Sources,
+}
+
+/// Compares two contracts. `tracked`: files of the repository, which make the better examples; it may be empty.
+#[must_use]
+pub fn compare(old: &Side<'_>, new: &Side<'_>, tracked: &[RepoPath]) -> ContractDiff {
+    let pairs = Pairs::new(old.contract, new.contract);
+    let mut comparison = Comparison {
+        old: *old,
+        new: *new,
+        pairs: &pairs,
+        court: Court::new(old.contract, new.contract, &pairs),
+        tracked,
+        found: Vec::new(),
+        answers: BTreeMap::new(),
+        looked: 0,
+        conditions: BTreeMap::new(),
+        restricted: [old, new].iter().any(|s| s.contract.roles.values().any(|r| !r.only.is_empty())),
+    };
+    comparison.checks();
+    comparison.shared();
+    let requests = comparison.court.requests();
+    let mut differences = comparison.found;
+    differences.sort_by_key(|d| d.class);
+    ContractDiff { differences, kind: "contracts", requests, version: VERSION }
+}
+
+/// Requests that are looked for among the tracked files.
+const MOST_LOOKED: usize = 24;
+
+/// One piece of work of a contract: a check, or all anonymous checks that are the same work.
+#[derive(Clone, Debug)]
+pub(super) struct Unit<'a> {
+    /// The first of them.
+    pub check: &'a Check,
+    pub members: Vec<usize>,
+}
+
+impl<'a> Unit<'a> {
+    /// Where `{changed}` looks, if the command has it.
+    pub fn changed(&self) -> Option<&'a RepoPath> {
+        matches!(&self.check.body, Body::Command(command) if command.has_changed()).then_some(&self.check.dir)
+    }
+
+    pub fn checks(&self, contract: &'a Contract) -> Vec<&'a Check> {
+        self.members.iter().filter_map(|m| contract.checks.get(*m)).collect()
+    }
+
+    /// Whether all its checks have the same settings: those of two files with different `defaults` have not.
+    pub fn is_uniform(&self, contract: &'a Contract) -> bool {
+        let same = |c: &&Check| c.tags == self.check.tags && settings::compare(self.check, c).is_empty();
+        self.members.len() == 1 || self.checks(contract).iter().all(same)
+    }
+
+    fn places(&self, contract: &'a Contract) -> Vec<(u8, &'a [usize])> {
+        self.checks(contract)
+            .into_iter()
+            .flat_map(|c| c.placements.iter().map(|p| (c.tier, p.conditions.as_slice())))
+            .collect()
+    }
+
+    fn duty(&self, contract: &'a Contract) -> Duty<'a> {
+        Duty { contract, places: self.places(contract), tags: &self.check.tags, changed: self.changed() }
+    }
+}
+
+/// The checks of two contracts, and which of them are the same.
+#[derive(Debug)]
+pub(super) struct Pairs<'a> {
+    pub old: Vec<Unit<'a>>,
+    pub new: Vec<Unit<'a>>,
+    pub to_new: BTreeMap<usize, usize>,
+    pub to_old: BTreeMap<usize, usize>,
+    /// The unit of every id.
+    pub old_unit: BTreeMap<String, usize>,
+    pub new_unit: BTreeMap<String, usize>,
+}
+
+impl<'a> Pairs<'a> {
+    fn new(old: &'a Contract, new: &'a Contract) -> Self {
+        let (old_units, new_units) = (units(old), units(new));
+        let mut pairs = Pairs {
+            old_unit: ids(old, &old_units),
+            new_unit: ids(new, &new_units),
+            old: old_units,
+            new: new_units,
+            to_new: BTreeMap::new(),
+            to_old: BTreeMap::new(),
+        };
+        // Names first, then anonymous checks by what they run, then those that were renamed and run the same.
+        pairs.match_by(|c| c.named.then(|| c.id.clone()));
+        pairs.match_by(|c| (!c.named).then(|| work(c)));
+        pairs.match_by(|c| Some(work(c)));
+        pairs
+    }
+
+    fn match_by(&mut self, key: impl Fn(&Check) -> Option<String>) {
+        let mut free: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        for (index, unit) in self.new.iter().enumerate().rev() {
+            if !self.to_old.contains_key(&index)
+                && let Some(key) = key(unit.check)
+            {
+                free.entry(key).or_default().push(index);
+            }
+        }
+        for (index, unit) in self.old.iter().enumerate() {
+            if !self.to_new.contains_key(&index)
+                && let Some(partner) = key(unit.check).and_then(|key| free.get_mut(&key)?.pop())
+            {
+                self.to_new.insert(index, partner);
+                self.to_old.insert(partner, index);
+            }
+        }
+    }
+
+    /// Whether a unit of the older contract hands changed files to the same command in both.
+    pub fn hands_over(&self, unit: usize) -> bool {
+        let partner = self.to_new.get(&unit).and_then(|p| self.new.get(*p));
+        self.old
+            .get(unit)
+            .zip(partner)
+            .is_some_and(|(a, b)| a.changed().is_some() && a.check.body == b.check.body && a.check.dir == b.check.dir)
+    }
+}
+
+fn units(contract: &Contract) -> Vec<Unit<'_>> {
+    let mut found: Vec<Unit> = Vec::new();
+    let mut anonymous = BTreeMap::new();
+    for (index, check) in contract.checks.iter().enumerate() {
+        if let Some(identity) = identity_of_check(check).filter(|_| !check.named) {
+            let unit = *anonymous.entry(identity).or_insert(found.len());
+            if let Some(unit) = found.get_mut(unit) {
+                unit.members.push(index);
+                continue;
+            }
+        }
+        found.push(Unit { check, members: vec![index] });
+    }
+    found
+}
+
+fn ids(contract: &Contract, units: &[Unit]) -> BTreeMap<String, usize> {
+    let of = |(index, unit): (usize, &Unit)| {
+        unit.members.iter().filter_map(|m| Some((contract.checks.get(*m)?.id.clone(), index))).collect::<Vec<_>>()
+    };
+    units.iter().enumerate().flat_map(of).collect()
+}
+
+/// What makes two checks the same work, as a text that is compared with others of the same process only.
+fn work(check: &Check) -> String {
+    format!("{:?} {:?} {} {:?}", check.body, check.env, check.dir, check.kind)
+}
+
+/// The tiers and conditions of some places.
+type Places = Vec<(u8, Vec<usize>)>;
+
+/// All that an answer depends on.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    reverse: bool,
+    old: (Places, Vec<String>),
+    new: Vec<(Places, Vec<String>)>,
+    changed: Option<(RepoPath, bool)>,
+    roles: Option<Vec<String>>,
+}
+
+pub(super) struct Comparison<'a> {
+    pub old: Side<'a>,
+    pub new: Side<'a>,
+    pub pairs: &'a Pairs<'a>,
+    court: Court<'a>,
+    tracked: &'a [RepoPath],
+    pub found: Vec<Difference>,
+    answers: BTreeMap<Key, Answer>,
+    /// How many requests were looked for among the tracked files.
+    looked: usize,
+    /// Whether two conditions ask the same.
+    conditions: BTreeMap<(usize, usize), bool>,
+    /// Whether tags decide anything.
+    pub restricted: bool,
+}
+
+/// What came of the question whether one side asks for less.
+pub(super) enum Less {
+    No,
+    Yes(Option<usize>),
+    Undecided(&'static str),
+}
+
+pub(super) const MIXED: &str = "the same command stands here with different settings";
+
+const DISAGREE: &str = "a request was found, but compiling both contracts for it does not bear it out";
+
+impl<'a> Comparison<'a> {
+    fn checks(&mut self) {
+        let pairs = self.pairs;
+        for (index, unit) in pairs.old.iter().enumerate() {
+            match pairs.to_new.get(&index).and_then(|p| Some((*p, pairs.new.get(*p)?))) {
+                Some((partner, other)) => self.pair(index, unit, partner, other),
+                None => self.removed(index, unit),
+            }
+        }
+        for (index, unit) in pairs.new.iter().enumerate().filter(|(i, _)| !pairs.to_old.contains_key(i)) {
+            self.added(index, unit);
+        }
+        self.moved();
+    }
+
+    /// Whether a failure of the check counts for anything, by itself or for others.
+    pub fn counts(&self, check: &Check, index: usize) -> bool {
+        let needed = || self.old.contract.checks.iter().any(|c| c.needs.contains(&index));
+        (check.severity == Severity::Blocking && !check.setup) || !check.needs.is_empty() || needed()
+    }
+
+    fn removed(&mut self, index: usize, unit: &'a Unit<'a>) {
+        let at = at(&self.old, unit.check);
+        let subject = subject(unit);
+        let counts = self.counts(unit.check, unit.members.first().copied().unwrap_or(usize::MAX));
+        let (class, request, why) = match self.less(index, false, None) {
+            Less::No => (Class::Cosmetic, None, "no request was ever asked for it".to_owned()),
+            Less::Yes(request) if counts => (Class::Weakens, request, String::new()),
+            Less::Yes(request) => (Class::Changes, request, no_count(unit.check).to_owned()),
+            Less::Undecided(why) if counts => {
+                (Class::Weakens, None, format!("for which requests cannot be told: {why}"))
+            }
+            Less::Undecided(_) => (Class::Changes, None, no_count(unit.check).to_owned()),
+        };
+        self.push(Difference { request, ..difference(finding(class, "removed", why), subject, Some(at), None) });
+    }
+
+    fn added(&mut self, index: usize, unit: &'a Unit<'a>) {
+        let at = at(&self.new, unit.check);
+        let (class, request, why) = match self.less(index, true, None) {
+            Less::No => (Class::Cosmetic, None, "no request asks for it".to_owned()),
+            Less::Yes(request) => (Class::Strengthens, request, String::new()),
+            Less::Undecided(why) => (Class::Strengthens, None, format!("for which requests cannot be told: {why}")),
+        };
+        self.push(Difference { request, ..difference(finding(class, "added", why), subject(unit), None, Some(at)) });
+    }
+
+    fn pair(&mut self, index: usize, old: &'a Unit<'a>, partner: usize, new: &'a Unit<'a>) {
+        let here = (at(&self.old, old.check), at(&self.new, new.check));
+        let counts = self.counts(old.check, old.members.first().copied().unwrap_or(usize::MAX));
+        let mut findings: Vec<(Finding, Option<usize>)> = Vec::new();
+        let is_mixed = !old.is_uniform(self.old.contract) || !new.is_uniform(self.new.contract);
+        if is_mixed && !self.same_members(old, new) {
+            findings.push((finding(Class::Undecided, MIXED, "which of them counts depends on the request"), None));
+        }
+        if old.check.id != new.check.id && (old.check.named || new.check.named) {
+            let what = format!("renamed to {}", shown(&new.check.id));
+            findings.push((finding(Class::Changes, what, "`--only` and `--skip` go by the name"), None));
+        }
+        findings.extend(settings::compare(old.check, new.check).into_iter().map(|f| (f, None)));
+        findings.extend(self.needs(old, new).into_iter().map(|f| (f, None)));
+        if !self.same_places(old, new) {
+            findings.extend(self.placement(index, old, partner, new));
+        } else if self.restricted && old.check.tags != new.check.tags {
+            let both = self.both_ways(index, old, partner, "what roles with `only` let through".to_owned());
+            findings.extend(both.into_iter().filter(|(f, _)| f.class != Class::Cosmetic));
+        }
+        for (mut finding, request) in findings {
+            if finding.class == Class::Weakens && !counts {
+                finding.class = Class::Changes;
+                finding.why = Some(no_count(old.check).to_owned());
+            }
+            let made = difference(finding, subject(old), Some(here.0.clone()), Some(here.1.clone()));
+            self.push(Difference { request, ..made });
+        }
+    }
+
+    /// What differs in where a check applies.
+    fn placement(
+        &mut self,
+        index: usize,
+        old: &'a Unit<'a>,
+        partner: usize,
+        new: &'a Unit<'a>,
+    ) -> Vec<(Finding, Option<usize>)> {
+        let (before, after) = (applies(self.old.contract, old), applies(self.new.contract, new));
+        let what = if before == after {
+            // What a name of `paths` stands for differs, or what is too long to be shown.
+            format!("applies {after}, in which a selection differs")
+        } else {
+            format!("applies {before} -> {after}")
+        };
+        let needed = |side: &Side, unit: &Unit| {
+            side.contract.checks.iter().any(|c| c.needs.iter().any(|n| unit.members.contains(n)))
+        };
+        if old.changed().is_some() && needed(&self.old, old) {
+            let why = "others need it, and which changed files it then sees cannot be compared";
+            return vec![(finding(Class::Undecided, what, why), None)];
+        }
+        self.both_ways(index, old, partner, what)
+    }
+
+    fn both_ways(
+        &mut self,
+        index: usize,
+        old: &'a Unit<'a>,
+        partner: usize,
+        what: String,
+    ) -> Vec<(Finding, Option<usize>)> {
+        let sees = if old.changed().is_some() { ", or asked for with fewer files" } else { "" };
+        let mut found = Vec::new();
+        match self.less(index, false, None) {
+            Less::No => {}
+            Less::Yes(request) => {
+                let why = format!("some requests are no longer asked for it{sees}");
+                found.push((finding(Class::Weakens, what.clone(), why), request));
+            }
+            Less::Undecided(why) => found.push((finding(Class::Undecided, what.clone(), why), None)),
+        }
+        match self.less(partner, true, None) {
+            Less::No => {}
+            Less::Yes(request) => {
+                let why = format!("more requests are asked for it{sees}").replace("fewer", "more");
+                found.push((finding(Class::Strengthens, what.clone(), why), request));
+            }
+            Less::Undecided(why) if found.is_empty() => {
+                found.push((finding(Class::Changes, what.clone(), format!("whether for more requests: {why}")), None));
+            }
+            Less::Undecided(_) => {}
+        }
+        if found.is_empty() {
+            found.push((finding(Class::Cosmetic, what, "the same requests are asked for it"), None));
+        }
+        found
+    }
+
+    fn needs(&self, old: &Unit, new: &Unit) -> Vec<Finding> {
+        let pairs = self.pairs;
+        let name = |contract: &Contract, i: &usize| contract.checks.get(*i).map(|c| shown(&c.id)).unwrap_or_default();
+        let unit = |contract: &Contract, ids: &BTreeMap<String, usize>, i: &usize| {
+            contract.checks.get(*i).and_then(|c| ids.get(&c.id)).copied()
+        };
+        let of = |i: &usize| unit(self.old.contract, &pairs.old_unit, i);
+        let before: BTreeMap<usize, &usize> = old.check.needs.iter().filter_map(|i| Some((of(i)?, i))).collect();
+        let of = |i: &usize| unit(self.new.contract, &pairs.new_unit, i);
+        let after: BTreeMap<usize, &usize> = new.check.needs.iter().filter_map(|i| Some((of(i)?, i))).collect();
+        let mut found = Vec::new();
+        for (unit, index) in &before {
+            match pairs.to_new.get(unit) {
+                Some(partner) if after.contains_key(partner) => {}
+                _ => found.push(finding(
+                    Class::Weakens,
+                    format!("no longer needs {}", name(self.old.contract, index)),
+                    "its failure does not keep this check from passing",
+                )),
+            }
+        }
+        for (unit, index) in &after {
+            if !pairs.to_old.get(unit).is_some_and(|partner| before.contains_key(partner)) {
+                found.push(finding(Class::Strengthens, format!("needs {}", name(self.new.contract, index)), ""));
+            }
+        }
+        found
+    }
+
+    /// Whether two units apply in places that read the same.
+    pub fn same_places(&mut self, old: &Unit<'a>, new: &Unit<'a>) -> bool {
+        let (a, b) = (old.places(self.old.contract), new.places(self.new.contract));
+        a.len() == b.len()
+            && a.iter().zip(&b).all(|((tier, before), (other, after))| {
+                tier == other
+                    && before.len() == after.len()
+                    && before.iter().zip(*after).all(|(x, y)| self.same_condition(*x, *y))
+            })
+    }
+
+    /// Whether the checks that two units are made of are the same one by one.
+    fn same_members(&mut self, old: &Unit<'a>, new: &Unit<'a>) -> bool {
+        let (a, b) = (old.checks(self.old.contract), new.checks(self.new.contract));
+        let same = |(a, b): (&&Check, &&Check)| a.tags == b.tags && settings::compare(a, b).is_empty();
+        a.len() == b.len() && a.iter().zip(&b).all(same) && self.same_places(old, new)
+    }
+
+    fn same_condition(&mut self, old: usize, new: usize) -> bool {
+        let test = |side: &Side<'a>, i: usize| side.contract.conditions.get(i).map(|c| &c.test);
+        let (a, b) = (test(&self.old, old), test(&self.new, new));
+        *self.conditions.entry((old, new)).or_insert_with(|| match (a, b) {
+            (Some(Test::Role(a)), Some(Test::Role(b))) => {
+                a.iter().all(|r| b.contains(r)) && b.iter().all(|r| a.contains(r))
+            }
+            (a, b) => a == b,
+        })
+    }
+
+    /// Whether the newer contract asks for less of a unit of the older one; `reverse`: the older one of the newer one's.
+    pub fn less(&mut self, index: usize, reverse: bool, roles: Option<&[String]>) -> Less {
+        let pairs = self.pairs;
+        let (mine, theirs) = if reverse { (self.new, self.old) } else { (self.old, self.new) };
+        let (units, partners, others) =
+            if reverse { (&pairs.new, &pairs.to_old, &pairs.old) } else { (&pairs.old, &pairs.to_new, &pairs.new) };
+        let Some(unit) = units.get(index) else { return Less::No };
+        let partner = partners.get(&index).and_then(|p| others.get(*p));
+        let old_index = if reverse { pairs.to_old.get(&index).copied() } else { Some(index) };
+        let same_command = old_index.is_some_and(|i| pairs.hands_over(i));
+        let mut against: Vec<Duty> = partner.into_iter().map(|p| p.duty(theirs.contract)).collect();
+        if let Some(first) = against.first_mut().filter(|_| !same_command) {
+            first.changed = None;
+        }
+        if unit.changed().is_none()
+            && let Some(partner) = partner
+        {
+            against.extend(needers(theirs.contract, &partner.members).into_iter().map(|c| c.duty(theirs.contract)));
+        }
+        let mut known: Vec<&str> =
+            mine.contract.roles.keys().filter(|r| theirs.contract.roles.contains_key(*r)).map(String::as_str).collect();
+        if let Some(roles) = roles {
+            known.retain(|r| roles.iter().any(|role| role == r));
+        }
+        // The commonest role first.
+        known.sort_by_key(|r| *r != "worker");
+        let places = |d: &Duty| (d.places.iter().map(|(t, c)| (*t, c.to_vec())).collect(), d.tags.to_vec());
+        // The first requests are shown; to find real paths for more of them would only take time.
+        let tracked = if self.looked < MOST_LOOKED { self.tracked } else { &[] };
+        let question =
+            Question { old: unit.duty(mine.contract), new: against, roles: known, other: theirs.contract, tracked };
+        let key = Key {
+            reverse,
+            old: places(&question.old),
+            new: question.new.iter().map(places).collect(),
+            changed: question.old.changed.map(|dir| (dir.clone(), same_command)),
+            roles: roles.map(<[String]>::to_vec),
+        };
+        let answer = self.answers.entry(key).or_insert_with(|| question.answer()).clone();
+        self.looked += usize::from(matches!(answer, Answer::Request(_)));
+        match answer {
+            Answer::Never => Less::No,
+            Answer::Undecided(why) => Less::Undecided(why),
+            Answer::Request(witness) => match self.court.rule(&witness, index, reverse) {
+                Ruling::Shown(number) => Less::Yes(Some(number)),
+                Ruling::True | Ruling::Open => Less::Yes(None),
+                Ruling::False => Less::Undecided(DISAGREE),
+            },
+        }
+    }
+
+    /// Says how many checks stand in another order, leaving out as few as can be.
+    fn moved(&mut self) {
+        let order: Vec<usize> = self.pairs.to_new.values().copied().collect();
+        let stay = super::plans::longest_ascending(&order).len();
+        if stay < order.len() {
+            let count = order.len() - stay;
+            let what =
+                format!("{count} {} elsewhere in the file", if count == 1 { "check stands" } else { "checks stand" });
+            self.push(difference(
+                finding(Class::Cosmetic, what, "steps that nothing orders run in the order of the file"),
+                "order".to_owned(),
+                None,
+                None,
+            ));
+        }
+    }
+
+    pub fn push(&mut self, difference: Difference) {
+        self.found.push(difference);
+    }
+}
+
+pub(super) fn difference(finding: Finding, subject: String, old: Option<At>, new: Option<At>) -> Difference {
+    Difference { class: finding.class, request: None, new, old, subject, what: finding.what, why: finding.why }
+}
+
+fn no_count(check: &Check) -> &'static str {
+    if check.setup { "it is `setup` and verifies nothing" } else { "its failure is only a warning" }
+}
+
+fn subject(unit: &Unit) -> String {
+    format!("check {}", shown(&unit.check.id))
+}
+
+fn at(side: &Side, check: &Check) -> At {
+    let file = side.sources.get(check.place.source).map_or(side.contract.path.as_str(), |s| s.name());
+    At { file: file.to_owned(), line: check.line }
+}
+
+/// The checks that bring one of these into a plan, directly or not. None when they are too many, or when one of them may be
+/// left out because no changed file is left for it: then a request that was found may turn out to be none.
+fn needers<'a>(contract: &'a Contract, members: &[usize]) -> Vec<Unit<'a>> {
+    let mut wanted: BTreeSet<usize> = members.iter().copied().collect();
+    let mut found: Vec<Unit> = Vec::new();
+    loop {
+        let more = contract
+            .checks
+            .iter()
+            .enumerate()
+            .filter(|(i, c)| !wanted.contains(i) && c.needs.iter().any(|n| wanted.contains(n)));
+        let more: Vec<Unit> = more.map(|(index, check)| Unit { check, members: vec![index] }).collect();
+        if more.is_empty() {
+            return found;
+        }
+        if found.len() + more.len() > MOST_NEEDERS || more.iter().any(|u| u.changed().is_some()) {
+            return Vec::new();
+        }
+        wanted.extend(more.iter().flat_map(|u| u.members.iter().copied()));
+        found.extend(more);
+    }
+}
+
+/// Where a unit applies, in one line.
+fn applies(contract: &Contract, unit: &Unit) -> String {
+    const SHOWN: usize = 3;
+    let places = unit.places(contract);
+    let mut words: Vec<String> = places
+        .iter()
+        .take(SHOWN)
+        .map(|(tier, conditions)| {
+            let mut words: Vec<String> =
+                conditions.iter().filter_map(|c| contract.conditions.get(*c)).map(|c| condition(&c.test)).collect();
+            if *tier > 0 {
+                words.insert(0, format!("tier {tier}"));
+            }
+            if words.is_empty() { "always".to_owned() } else { format!("`{}`", words.join(", ")) }
+        })
+        .collect();
+    if places.len() > SHOWN {
+        words.push(format!("{} more", places.len() - SHOWN));
+    }
+    words.join(" or ")
+}
+
+fn condition(test: &Test) -> String {
+    let text = match test {
+        Test::Role(roles) => roles.join(" "),
+        Test::Exists(paths) => paths.iter().map(|p| format!("\"{p}\"")).collect::<Vec<_>>().join(" "),
+        Test::ChangedAny(s) | Test::ChangedAll(s) | Test::ChangedOnly(s) | Test::ChangedNone(s) => items(s),
+    };
+    format!("{} {text}", test.keyword())
+}
+
+/// Whether a role's restriction lets a unit through.
+pub(super) fn open_to(contract: &Contract, role: &str, unit: &Unit) -> bool {
+    lets_through(contract, role, &unit.check.tags)
+}

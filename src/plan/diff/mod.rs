@@ -1,0 +1,134 @@
+//! How do two plans differ, and how do two contracts? What of it makes the newer contract ask for less?
+
+pub mod contracts;
+pub mod expect;
+pub mod plans;
+mod reach;
+mod settings;
+mod shared;
+pub mod text;
+mod witness;
+
+use crate::base::change::ChangedFile;
+use crate::base::path::RepoPath;
+use crate::contract::Contract;
+use serde::Serialize;
+
+/// The version of what `vplan diff --format json` prints.
+pub const VERSION: u32 = 1;
+
+/// What a difference means for what is verified.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Class {
+    /// Some request is asked for less, or a failure counts for less.
+    Weakens,
+    /// It may weaken or not, vplan cannot tell: another command, selections that are too large to compare.
+    Undecided,
+    /// Some request is asked for more, or a failure counts for more.
+    Strengthens,
+    /// Something else: how a plan is executed or shown.
+    Changes,
+    /// It means the same.
+    Cosmetic,
+}
+
+impl Class {
+    /// All classes, the gravest first.
+    pub const ALL: [Class; 5] = [Class::Weakens, Class::Undecided, Class::Strengthens, Class::Changes, Class::Cosmetic];
+
+    /// Its word.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Class::Weakens => "weakens",
+            Class::Undecided => "undecided",
+            Class::Strengthens => "strengthens",
+            Class::Changes => "changes",
+            Class::Cosmetic => "cosmetic",
+        }
+    }
+}
+
+/// A line of a contract.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct At {
+    /// The file, as a repository path.
+    pub file: String,
+    /// From 1.
+    pub line: usize,
+}
+
+/// One difference between two contracts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Difference {
+    /// What it means.
+    pub class: Class,
+    /// The request that shows it: an index into [`ContractDiff::requests`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request: Option<usize>,
+    /// Where it stands in the newer contract.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub new: Option<At>,
+    /// Where it stood in the older one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub old: Option<At>,
+    /// What it is about: `check unit`, `risk auth`, `limits`.
+    pub subject: String,
+    /// What differs, in one line.
+    pub what: String,
+    /// Why it has its class, when that is not plain.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+/// A request on which the contracts differ, found by search and confirmed by compiling both.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Asked {
+    /// The changed files.
+    pub changed: Vec<ChangedFile>,
+    /// Paths that exist, of those that conditions ask for.
+    pub exists: Vec<RepoPath>,
+    /// It as an `expect` case of the language, which one of the contracts passes and the other fails.
+    pub expect: String,
+    /// Checks that only the newer contract asks for then: the first of them.
+    pub gained: Vec<String>,
+    /// Whether the risk is high.
+    pub high_risk: bool,
+    /// Checks that only the older contract asks for then: the first of them.
+    pub lost: Vec<String>,
+    /// Whose change it is.
+    pub role: String,
+    /// Whether it is the run's end.
+    pub run_end: bool,
+}
+
+/// How two contracts differ.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ContractDiff {
+    /// The differences, the gravest first, then in the order of the files.
+    pub differences: Vec<Difference>,
+    /// `contracts`.
+    pub kind: &'static str,
+    /// The requests that differences refer to.
+    pub requests: Vec<Asked>,
+    /// [`VERSION`].
+    pub version: u32,
+}
+
+impl ContractDiff {
+    /// How many differences have a class.
+    #[must_use]
+    pub fn count(&self, class: Class) -> usize {
+        self.differences.iter().filter(|d| d.class == class).count()
+    }
+}
+
+/// Whether a role's restriction lets a check with these tags through.
+fn lets_through(contract: &Contract, role: &str, tags: &[String]) -> bool {
+    let only = contract.roles.get(role).map(|r| r.only.as_slice()).unwrap_or_default();
+    only.is_empty() || tags.iter().any(|tag| only.contains(tag))
+}

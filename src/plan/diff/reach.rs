@@ -1,0 +1,475 @@
+//! Is there a request for which one contract asks for a check and another does not? Exact, or "not decided".
+//!
+//! Which files changed matters to conditions only through the question in which atoms of all selections some file lies
+//! (`base::glob::automaton`). So each condition, and its opposite, is made of four statements: "some file lies in one of these
+//! atoms", "no file lies in one of these", "this path exists", "this tier is reached". A request is found by choosing, for each
+//! clause, one statement that makes it true, until nothing is left to choose or nothing fits.
+
+use crate::base::glob::Selection;
+use crate::base::glob::automaton::{Atom, Limits, Region, atoms};
+use crate::base::path::RepoPath;
+use crate::contract::{Contract, Risk, Test};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Choices that a search makes before it gives up.
+const BUDGET: usize = 100_000;
+/// Clauses that a search looks at; behind that it gives up.
+const MOST_CLAUSES: usize = 400;
+
+/// The places where one piece of work applies, in one contract.
+#[derive(Clone, Debug)]
+pub(super) struct Duty<'a> {
+    pub contract: &'a Contract,
+    /// Tier and conditions of each place.
+    pub places: Vec<(u8, &'a [usize])>,
+    pub tags: &'a [String],
+    /// The directory below which `{changed}` looks, if the command has it.
+    pub changed: Option<&'a RepoPath>,
+}
+
+/// A request that tells two contracts apart.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Witness {
+    pub role: String,
+    /// One changed file for each atom that needs one.
+    pub files: Vec<Sample>,
+    /// The paths that conditions ask for, and whether they exist.
+    pub exists: BTreeMap<RepoPath, bool>,
+    /// Tier 1 is reached by a high risk.
+    pub high: bool,
+    /// Tier 2 is reached at the run's end.
+    pub end: bool,
+}
+
+/// A changed file, and what it stands for.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Sample {
+    pub path: RepoPath,
+    /// `{changed}` has to see it.
+    pub must_exist: bool,
+}
+
+/// What came of the question.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Answer {
+    /// There is no such request.
+    Never,
+    Request(Witness),
+    /// Why nobody knows.
+    Undecided(&'static str),
+}
+
+pub(super) const TOO_LARGE: &str = "the selections are too many, or too hard to tell apart, to be compared exactly";
+const TOO_MANY_PLACES: &str = "it applies in too many places to be compared exactly";
+const TOO_HARD: &str = "the search for a request was given up";
+
+/// The question: a request in one of these roles for which `old` applies and none of `new` does. Each of them must be in
+/// one contract. With `{changed}`, also a request for which the first of `new` sees fewer files.
+pub(super) struct Question<'a> {
+    pub old: Duty<'a>,
+    pub new: Vec<Duty<'a>>,
+    pub roles: Vec<&'a str>,
+    /// The contract that `new` belongs to, also when there is none.
+    pub other: &'a Contract,
+    /// Real paths, which are the better examples.
+    pub tracked: &'a [RepoPath],
+}
+
+impl Question<'_> {
+    pub fn answer(&self) -> Answer {
+        let places = self.old.places.len() + self.new.iter().map(|d| d.places.len()).sum::<usize>();
+        if places > MOST_CLAUSES {
+            return Answer::Undecided(TOO_MANY_PLACES);
+        }
+        let mut space = Space::default();
+        for duty in std::iter::once(&self.old).chain(&self.new) {
+            for (tier, conditions) in &duty.places {
+                if *tier == 1 {
+                    space.triggers(self.old.contract);
+                    space.triggers(self.other);
+                }
+                tests(duty.contract, conditions).for_each(|test| space.test(test));
+            }
+        }
+        if let Some(dir) = self.old.changed {
+            space.region(Region::Below(dir));
+        }
+        let Some(space) = space.divide() else { return Answer::Undecided(TOO_LARGE) };
+        self.search(&space)
+    }
+
+    fn search(&self, space: &Space) -> Answer {
+        let mut budget = BUDGET;
+        let mut seen = BTreeSet::new();
+        for role in &self.roles {
+            if !is_open(&self.old, role) || !seen.insert(self.signature(role)) {
+                continue;
+            }
+            let against = self.new.iter().enumerate().filter(|(_, duty)| is_open(duty, role));
+            let denials: Vec<(bool, &Duty, &[usize], Vec<Literal>)> = against
+                .flat_map(|(i, duty)| duty.places.iter().map(move |(tier, conditions)| (i, duty, *tier, *conditions)))
+                .filter_map(|(i, duty, tier, conditions)| {
+                    let clause = space.denied(duty.contract, tier, conditions, role)?;
+                    Some((i == 0, duty, conditions, clause))
+                })
+                .collect();
+            for (tier, conditions) in &self.old.places {
+                let Some(asked) = space.asked(self.old.contract, *tier, conditions, role) else { continue };
+                // With `{changed}`: a file that this place hands over, and that no place of the other side may.
+                let files: Vec<Option<usize>> = match self.old.changed {
+                    None => vec![None],
+                    Some(dir) => space.handed(self.old.contract, conditions, dir).into_iter().map(Some).collect(),
+                };
+                for file in files {
+                    let matters = |denial: &&(bool, &Duty, &[usize], Vec<Literal>)| match file {
+                        Some(atom) if denial.0 && denial.1.changed.is_some() => {
+                            space.hands_over(denial.1.contract, denial.2, atom)
+                        }
+                        _ => true,
+                    };
+                    let mut clauses = asked.clone();
+                    clauses.extend(denials.iter().filter(matters).map(|d| d.3.clone()));
+                    clauses.sort_by_key(Vec::len);
+                    let mut start = State::new(space.atoms.len());
+                    start.musts.extend(file.map(|atom| Bits::of(space.atoms.len(), |a| a == atom)));
+                    match solve(&clauses, &start, &mut budget) {
+                        Solved::Yes(state) => {
+                            return Answer::Request(space.witness(&state, role, file, self.tracked));
+                        }
+                        Solved::No => {}
+                        Solved::GaveUp => return Answer::Undecided(TOO_HARD),
+                    }
+                }
+            }
+        }
+        Answer::Never
+    }
+
+    /// Roles of which every condition and restriction here says the same are one.
+    fn signature(&self, role: &str) -> Vec<bool> {
+        let duties = || std::iter::once(&self.old).chain(&self.new);
+        let mut signature: Vec<bool> = duties().map(|duty| is_open(duty, role)).collect();
+        for duty in duties() {
+            for test in duty.places.iter().flat_map(|(_, conditions)| tests(duty.contract, conditions)) {
+                if let Test::Role(roles) = test {
+                    signature.push(roles.iter().any(|r| r == role));
+                }
+            }
+        }
+        signature
+    }
+}
+
+/// Whether the role's restriction lets a check through.
+fn is_open(duty: &Duty, role: &str) -> bool {
+    super::lets_through(duty.contract, role, duty.tags)
+}
+
+fn tests<'a>(contract: &'a Contract, conditions: &'a [usize]) -> impl Iterator<Item = &'a Test> {
+    conditions.iter().filter_map(|c| contract.conditions.get(*c)).map(|c| &c.test)
+}
+
+/// The triggers that reach tier 1.
+pub(super) fn raising(contract: &Contract) -> impl Iterator<Item = &Risk> {
+    contract.risks.iter().filter(|risk| risk.tier > 0)
+}
+
+/// The regions that some conditions speak of, and the atoms that they divide all paths into.
+#[derive(Default)]
+struct Space<'a> {
+    regions: Vec<Region<'a>>,
+    /// Regions by their text, so that each is there once.
+    known: BTreeMap<String, usize>,
+    atoms: Vec<Atom>,
+    /// For each region its atoms.
+    inside: Vec<Bits>,
+}
+
+impl<'a> Space<'a> {
+    fn region(&mut self, region: Region<'a>) {
+        let next = self.regions.len();
+        if *self.known.entry(key(&region)).or_insert(next) == next {
+            self.regions.push(region);
+        }
+    }
+
+    fn triggers(&mut self, contract: &'a Contract) {
+        raising(contract).for_each(|risk| self.region(Region::Selected(&risk.selection)));
+    }
+
+    fn test(&mut self, test: &'a Test) {
+        match test {
+            Test::Role(_) | Test::Exists(_) => {}
+            Test::ChangedAny(s) | Test::ChangedOnly(s) | Test::ChangedNone(s) => self.region(Region::Selected(s)),
+            Test::ChangedAll(s) => {
+                self.region(Region::Selected(s));
+                positive(s).for_each(|i| self.region(Region::Item(s, i)));
+            }
+        }
+    }
+
+    fn divide(mut self) -> Option<Self> {
+        self.atoms = atoms(&self.regions, &Limits::default())?;
+        let count = self.atoms.len();
+        let of = |region: usize| {
+            Bits::of(count, |a| self.atoms.get(a).is_some_and(|atom| atom.inside.get(region).copied().unwrap_or(false)))
+        };
+        self.inside = (0..self.regions.len()).map(of).collect();
+        Some(self)
+    }
+
+    fn of(&self, region: &Region) -> Bits {
+        let index = self.known.get(&key(region));
+        index.and_then(|i| self.inside.get(*i)).cloned().unwrap_or_else(|| Bits::of(self.atoms.len(), |_| false))
+    }
+
+    fn all(&self) -> Bits {
+        Bits::of(self.atoms.len(), |_| true)
+    }
+
+    /// The atoms that a change must touch to reach tier 1.
+    fn pulling(&self, contract: &Contract) -> Bits {
+        let mut bits = Bits::of(self.atoms.len(), |_| false);
+        raising(contract).for_each(|risk| bits.add(&self.of(&Region::Selected(&risk.selection))));
+        bits
+    }
+
+    /// What makes a place apply: clauses, all of which must hold. `None` when it cannot for this role.
+    fn asked(&self, contract: &Contract, tier: u8, conditions: &[usize], role: &str) -> Option<Vec<Vec<Literal>>> {
+        let mut clauses = Vec::new();
+        for test in tests(contract, conditions) {
+            match test {
+                Test::Role(roles) if roles.iter().any(|r| r == role) => {}
+                Test::Role(_) => return None,
+                Test::ChangedAny(s) => clauses.push(vec![Literal::Some(self.of(&Region::Selected(s)))]),
+                Test::ChangedNone(s) => clauses.push(vec![Literal::None(self.of(&Region::Selected(s)))]),
+                Test::ChangedOnly(s) => {
+                    clauses.push(vec![Literal::Some(self.all())]);
+                    clauses.push(vec![Literal::None(self.of(&Region::Selected(s)).opposite())]);
+                }
+                Test::ChangedAll(s) => {
+                    clauses.extend(positive(s).map(|i| vec![Literal::Some(self.of(&Region::Item(s, i)))]));
+                }
+                Test::Exists(paths) => clauses.extend(paths.iter().map(|p| vec![Literal::Exists(p.clone(), true)])),
+            }
+        }
+        match tier {
+            0 => {}
+            1 => clauses.push(vec![Literal::High(true), Literal::Some(self.pulling(contract))]),
+            _ => clauses.push(vec![Literal::End(true)]),
+        }
+        Some(clauses)
+    }
+
+    /// What keeps a place from applying: one of these. `None` when the role alone does.
+    fn denied(&self, contract: &Contract, tier: u8, conditions: &[usize], role: &str) -> Option<Vec<Literal>> {
+        let mut clause = Vec::new();
+        for test in tests(contract, conditions) {
+            match test {
+                Test::Role(roles) if roles.iter().any(|r| r == role) => {}
+                Test::Role(_) => return None,
+                Test::ChangedAny(s) => clause.push(Literal::None(self.of(&Region::Selected(s)))),
+                Test::ChangedNone(s) => clause.push(Literal::Some(self.of(&Region::Selected(s)))),
+                Test::ChangedOnly(s) => {
+                    clause.push(Literal::None(self.all()));
+                    clause.push(Literal::Some(self.of(&Region::Selected(s)).opposite()));
+                }
+                Test::ChangedAll(s) => {
+                    clause.extend(positive(s).map(|i| Literal::None(self.of(&Region::Item(s, i)))));
+                }
+                Test::Exists(paths) => clause.extend(paths.iter().map(|p| Literal::Exists(p.clone(), false))),
+            }
+        }
+        match tier {
+            0 => {}
+            1 => clause.push(Literal::NotRaised(self.pulling(contract))),
+            _ => clause.push(Literal::End(false)),
+        }
+        Some(clause)
+    }
+
+    /// The atoms whose files a place hands to `{changed}`.
+    fn handed(&self, contract: &Contract, conditions: &[usize], dir: &RepoPath) -> Vec<usize> {
+        let below = self.of(&Region::Below(dir));
+        (0..self.atoms.len()).filter(|a| below.has(*a) && self.hands_over(contract, conditions, *a)).collect()
+    }
+
+    fn hands_over(&self, contract: &Contract, conditions: &[usize], atom: usize) -> bool {
+        tests(contract, conditions).all(|test| match test {
+            Test::ChangedAny(s) | Test::ChangedAll(s) | Test::ChangedOnly(s) => self.of(&Region::Selected(s)).has(atom),
+            Test::ChangedNone(_) | Test::Role(_) | Test::Exists(_) => true,
+        })
+    }
+
+    /// The smallest request that a state allows: as few files as are needed, each as readable as there is.
+    fn witness(&self, state: &State, role: &str, file: Option<usize>, tracked: &[RepoPath]) -> Witness {
+        let mut open: Vec<Bits> = state.musts.iter().map(|must| must.without(&state.forbidden)).collect();
+        let mut chosen: BTreeSet<usize> = file.into_iter().collect();
+        open.retain(|must| !chosen.iter().any(|a| must.has(*a)));
+        while !open.is_empty() {
+            let hits = |atom: &usize| open.iter().filter(|must| must.has(*atom)).count();
+            // Of those that satisfy most, the first, which is the most readable one.
+            let Some(best) = (0..self.atoms.len()).max_by_key(|a| (hits(a), std::cmp::Reverse(*a))) else { break };
+            chosen.insert(best);
+            open.retain(|must| !must.has(best));
+        }
+        let sample = |index: &usize| {
+            let atom = self.atoms.get(*index)?;
+            let real = tracked
+                .iter()
+                .filter(|p| self.regions.iter().zip(&atom.inside).all(|(region, inside)| region.holds(p) == *inside));
+            let path = real.min_by_key(|p| (p.as_bytes().len(), (*p).clone())).unwrap_or(&atom.example).clone();
+            Some(Sample { path, must_exist: file == Some(*index) })
+        };
+        Witness {
+            role: role.to_owned(),
+            files: chosen.iter().filter_map(sample).collect(),
+            exists: state.exists.clone(),
+            high: state.high == Some(true),
+            end: state.end == Some(true),
+        }
+    }
+}
+
+fn positive(selection: &Selection) -> impl Iterator<Item = usize> {
+    selection.items.iter().enumerate().filter(|(_, item)| !item.not).map(|(i, _)| i)
+}
+
+/// A region's text: regions with one text are one.
+fn key(region: &Region) -> String {
+    let text = |selection: &Selection| serde_json::to_string(selection).unwrap_or_default();
+    match region {
+        Region::Selected(s) => format!("s{}", text(s)),
+        Region::Item(s, i) => format!("i{i} {}", text(s)),
+        Region::Below(dir) => format!("b{dir}"),
+    }
+}
+
+/// The atoms in which two lists of selections differ: those that only the first ones select, those that only the second ones
+/// do. A path for each. `None` when nobody can tell.
+pub(super) fn apart(old: &[&Selection], new: &[&Selection]) -> Option<(Option<RepoPath>, Option<RepoPath>)> {
+    let regions: Vec<Region> = old.iter().chain(new).map(|s| Region::Selected(s)).collect();
+    let found = atoms(&regions, &Limits::default())?;
+    let sides = |atom: &Atom| {
+        let (a, b) = atom.inside.split_at_checked(old.len()).unwrap_or_default();
+        (a.contains(&true), b.contains(&true))
+    };
+    let first = |side: (bool, bool)| found.iter().find(|atom| sides(atom) == side).map(|atom| atom.example.clone());
+    Some((first((true, false)), first((false, true))))
+}
+
+/// A statement about a request.
+#[derive(Clone, Debug)]
+enum Literal {
+    /// A file in one of these atoms changed.
+    Some(Bits),
+    /// No file in any of these atoms changed.
+    None(Bits),
+    Exists(RepoPath, bool),
+    /// The risk is high.
+    High(bool),
+    /// The risk is not high, and no file in these atoms changed.
+    NotRaised(Bits),
+    /// It is the run's end.
+    End(bool),
+}
+
+/// What a request is known to be.
+#[derive(Clone, Debug)]
+struct State {
+    musts: Vec<Bits>,
+    forbidden: Bits,
+    exists: BTreeMap<RepoPath, bool>,
+    high: Option<bool>,
+    end: Option<bool>,
+}
+
+impl State {
+    fn new(atoms: usize) -> Self {
+        let forbidden = Bits::of(atoms, |_| false);
+        Self { musts: Vec::new(), forbidden, exists: BTreeMap::new(), high: None, end: None }
+    }
+
+    /// The state with a statement more; `None` when it contradicts what is known.
+    fn with(&self, literal: &Literal) -> Option<Self> {
+        let mut state = self.clone();
+        let fits = match literal {
+            Literal::Some(bits) => {
+                state.musts.push(bits.clone());
+                bits.exceeds(&state.forbidden)
+            }
+            Literal::None(bits) => state.forbid(bits),
+            Literal::Exists(path, is) => *state.exists.entry(path.clone()).or_insert(*is) == *is,
+            Literal::High(is) => *state.high.get_or_insert(*is) == *is,
+            Literal::NotRaised(bits) => !*state.high.get_or_insert(false) && state.forbid(bits),
+            Literal::End(is) => *state.end.get_or_insert(*is) == *is,
+        };
+        fits.then_some(state)
+    }
+
+    fn forbid(&mut self, bits: &Bits) -> bool {
+        self.forbidden.add(bits);
+        self.musts.iter().all(|must| must.exceeds(&self.forbidden))
+    }
+}
+
+enum Solved {
+    Yes(Box<State>),
+    No,
+    GaveUp,
+}
+
+fn solve(clauses: &[Vec<Literal>], state: &State, budget: &mut usize) -> Solved {
+    let Some((clause, rest)) = clauses.split_first() else { return Solved::Yes(Box::new(state.clone())) };
+    // Statements that need no file come first, so that the request stays small.
+    let (files, others): (Vec<&Literal>, Vec<&Literal>) = clause.iter().partition(|l| matches!(l, Literal::Some(_)));
+    for literal in others.into_iter().chain(files) {
+        if *budget == 0 {
+            return Solved::GaveUp;
+        }
+        *budget -= 1;
+        if let Some(next) = state.with(literal) {
+            match solve(rest, &next, budget) {
+                Solved::No => {}
+                found => return found,
+            }
+        }
+    }
+    Solved::No
+}
+
+/// A set of atoms.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Bits {
+    words: Vec<u64>,
+    len: usize,
+}
+
+impl Bits {
+    fn of(len: usize, holds: impl Fn(usize) -> bool) -> Self {
+        let word =
+            |w: usize| (0..64).filter(|b| w * 64 + b < len && holds(w * 64 + b)).fold(0_u64, |word, b| word | (1 << b));
+        Self { words: (0..len.div_ceil(64)).map(word).collect(), len }
+    }
+
+    fn has(&self, index: usize) -> bool {
+        self.words.get(index / 64).is_some_and(|word| word >> (index % 64) & 1 == 1)
+    }
+
+    fn add(&mut self, other: &Bits) {
+        self.words.iter_mut().zip(&other.words).for_each(|(a, b)| *a |= b);
+    }
+
+    /// Whether it has something that the other one has not.
+    fn exceeds(&self, other: &Bits) -> bool {
+        self.words.iter().zip(&other.words).any(|(a, b)| a & !b != 0)
+    }
+
+    fn without(&self, other: &Bits) -> Self {
+        Self { words: self.words.iter().zip(&other.words).map(|(a, b)| a & !b).collect(), len: self.len }
+    }
+
+    fn opposite(&self) -> Self {
+        Bits::of(self.len, |i| !self.has(i))
+    }
+}

@@ -1,0 +1,176 @@
+//! How is a comparison told to people?
+
+use super::plans::{Changed, Field, Members, PlanDiff};
+use super::{At, Class, ContractDiff, Difference};
+use crate::base::word::visible;
+use crate::plan::explain::{Mark, Style};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+/// The longest value that a line shows, in characters.
+const LONGEST: usize = 100;
+
+/// A comparison of contracts.
+#[must_use]
+pub fn contracts(diff: &ContractDiff, style: &dyn Style) -> String {
+    let mut text = String::new();
+    let mut told = BTreeSet::new();
+    for class in Class::ALL {
+        let list: Vec<&Difference> = diff.differences.iter().filter(|d| d.class == class).collect();
+        if list.is_empty() {
+            continue;
+        }
+        let _ = writeln!(text, "{}", style.paint(mark(class), heading(class)));
+        for difference in list {
+            one(difference, style, &mut text);
+            // A request is shown where it is first of use.
+            let request = difference.request.filter(|_| matches!(class, Class::Weakens | Class::Strengthens));
+            if let Some((number, asked)) = request.and_then(|n| Some((n, diff.requests.get(n)?))) {
+                if told.insert(number) {
+                    let _ = writeln!(text, "    {}", style.paint(Mark::Dim, &format!("request {}:", number + 1)));
+                    for line in asked.expect.lines() {
+                        let _ = writeln!(text, "      {}", style.paint(Mark::Command, line));
+                    }
+                } else {
+                    let _ =
+                        writeln!(text, "    {}", style.paint(Mark::Dim, &format!("request {} shows it", number + 1)));
+                }
+            }
+        }
+        text.push('\n');
+    }
+    let _ = writeln!(text, "{}", summary(diff));
+    text
+}
+
+/// The last line: how many of each class.
+#[must_use]
+pub fn summary(diff: &ContractDiff) -> String {
+    if diff.differences.is_empty() {
+        return "the contracts mean the same".to_owned();
+    }
+    let words = Class::ALL.iter().map(|class| (diff.count(*class), class)).filter(|(count, _)| *count > 0);
+    let words: Vec<String> = words
+        .map(|(count, class)| match class {
+            Class::Weakens => format!("{count} weaken{}", if count == 1 { "s" } else { "" }),
+            Class::Undecided => format!("{count} not decided"),
+            Class::Strengthens => format!("{count} strengthen{}", if count == 1 { "s" } else { "" }),
+            Class::Changes => format!("{count} other"),
+            Class::Cosmetic => format!("{count} cosmetic"),
+        })
+        .collect();
+    words.join(", ")
+}
+
+fn heading(class: Class) -> &'static str {
+    match class {
+        Class::Weakens => "weakens:",
+        Class::Undecided => "not decided:",
+        Class::Strengthens => "strengthens:",
+        Class::Changes => "changes:",
+        Class::Cosmetic => "cosmetic:",
+    }
+}
+
+fn mark(class: Class) -> Mark {
+    match class {
+        Class::Weakens => Mark::Bad,
+        Class::Undecided => Mark::Warn,
+        Class::Strengthens => Mark::Good,
+        Class::Changes | Class::Cosmetic => Mark::Title,
+    }
+}
+
+fn one(difference: &Difference, style: &dyn Style, text: &mut String) {
+    let place = |at: &At| format!("{}:{}", visible(at.file.as_bytes()), at.line);
+    let places = match (&difference.old, &difference.new) {
+        (Some(old), Some(new)) => format!("{} -> {}", place(old), place(new)),
+        (Some(old), None) => format!("{} -> nothing", place(old)),
+        (None, Some(new)) => format!("nothing -> {}", place(new)),
+        (None, None) => String::new(),
+    };
+    let _ = writeln!(text, "  {}: {}", style.paint(Mark::Id, &difference.subject), difference.what);
+    if let Some(why) = &difference.why {
+        let _ = writeln!(text, "    {why}");
+    }
+    if !places.is_empty() {
+        let _ = writeln!(text, "    {}", style.paint(Mark::Dim, &places));
+    }
+}
+
+/// A comparison of plans.
+#[must_use]
+pub fn plans(diff: &PlanDiff, style: &dyn Style) -> String {
+    if diff.equal {
+        let digest = diff.new.as_ref().map_or(String::new(), |d| format!(": {d}"));
+        return format!("the plans are the same{digest}\n");
+    }
+    let mut text = String::new();
+    if let (Some(old), Some(new)) = (&diff.old, &diff.new) {
+        let _ = writeln!(text, "{}", style.paint(Mark::Dim, &format!("{old} -> {new}")));
+    }
+    members("step", &diff.steps, style, &mut text);
+    for changed in &diff.reasons {
+        heading_of("reasons of", &changed.name, style, &mut text);
+        for field in &changed.fields {
+            let (old, new) = (reasons(field.old.as_ref()), reasons(field.new.as_ref()));
+            old.iter().filter(|r| !new.contains(r)).for_each(|r| line(&mut text, style, Mark::Bad, '-', r));
+            new.iter().filter(|r| !old.contains(r)).for_each(|r| line(&mut text, style, Mark::Good, '+', r));
+            if old.len() == new.len() && old.iter().all(|r| new.contains(r)) {
+                let _ = writeln!(text, "    in another order");
+            }
+        }
+    }
+    members("left out", &diff.omitted, style, &mut text);
+    members("tier", &diff.tiers, style, &mut text);
+    members("fact", &diff.facts, style, &mut text);
+    diff.other.iter().for_each(|field| one_field(field, "  ", &mut text));
+    let counts = [
+        (diff.steps.added.len(), "added"),
+        (diff.steps.removed.len(), "removed"),
+        (diff.steps.changed.len(), "changed"),
+        (diff.steps.moved.len(), "moved"),
+    ];
+    let counts: Vec<String> = counts.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
+    let steps = if counts.is_empty() { "the same".to_owned() } else { counts.join(", ") };
+    let _ = writeln!(text, "\nsteps: {steps}");
+    text
+}
+
+fn members(what: &str, members: &Members, style: &dyn Style, text: &mut String) {
+    let named = |name: &String| format!("{what} {}", visible(name.as_bytes()));
+    members.removed.iter().for_each(|name| line(text, style, Mark::Bad, '-', &named(name)));
+    members.added.iter().for_each(|name| line(text, style, Mark::Good, '+', &named(name)));
+    for Changed { fields, name } in &members.changed {
+        heading_of(what, name, style, text);
+        fields.iter().for_each(|field| one_field(field, "    ", text));
+    }
+    members.moved.iter().for_each(|name| line(text, style, Mark::Warn, '~', &format!("{} moved", named(name))));
+}
+
+fn heading_of(what: &str, name: &str, style: &dyn Style, text: &mut String) {
+    let _ = writeln!(text, "  {what} {}", style.paint(Mark::Id, &visible(name.as_bytes())));
+}
+
+fn line(text: &mut String, style: &dyn Style, mark: Mark, sign: char, what: &str) {
+    let _ = writeln!(text, "  {}", style.paint(mark, &format!("{sign} {what}")));
+}
+
+fn one_field(field: &Field, indent: &str, text: &mut String) {
+    let side = |value: &Option<Value>| value.as_ref().map_or("nothing".to_owned(), shown);
+    let _ = writeln!(text, "{indent}{} {} -> {}", field.field, side(&field.old), side(&field.new));
+}
+
+/// A value on one line, cut when it is long.
+fn shown(value: &Value) -> String {
+    let text = visible(value.to_string().as_bytes());
+    if text.chars().count() <= LONGEST {
+        return text;
+    }
+    text.chars().take(LONGEST).chain(['…']).collect()
+}
+
+fn reasons(value: Option<&Value>) -> Vec<String> {
+    value.and_then(Value::as_array).into_iter().flatten().map(shown).collect()
+}

@@ -1,0 +1,154 @@
+//! In which fields do two plans differ? One line a field, for people who must decide whether a saved plan still fits.
+
+use super::Plan;
+use super::digest::without_annotations;
+use crate::base::word::visible;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+
+/// Characters of a value that are shown.
+const SHOWN: usize = 120;
+/// What names an item of a list, in the order in which it is looked for.
+const NAMES: [&str; 6] = ["id", "question", "path", "tier", "kind", "name"];
+
+/// A field that is not the same.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Difference {
+    /// Where: `steps.unit.timeoutMs`.
+    pub path: String,
+    /// What it is now; absent when it is gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub present: Option<String>,
+    /// What was saved; absent when it is new.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub saved: Option<String>,
+}
+
+impl std::fmt::Display for Difference {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "(absent)".to_owned());
+        write!(f, "{}: {} -> {}", self.path, value(&self.saved), value(&self.present))
+    }
+}
+
+/// All fields in which two plans differ, annotations aside, in the order of their paths' first appearance in the saved plan.
+/// Empty exactly when their digests are the same.
+#[must_use]
+pub fn drift(saved: &Plan, present: &Plan) -> Vec<Difference> {
+    let value = |plan: &Plan| serde_json::to_value(without_annotations(plan)).unwrap_or_default();
+    let mut found = Vec::new();
+    differences("", Some(&value(saved)), Some(&value(present)), &mut found);
+    found
+}
+
+/// INVARIANT (depth): a plan nests a handful of levels.
+fn differences(path: &str, saved: Option<&Value>, present: Option<&Value>, found: &mut Vec<Difference>) {
+    if saved == present {
+        return;
+    }
+    match (saved, present) {
+        (Some(Value::Object(a)), Some(Value::Object(b))) => {
+            for (key, value) in a {
+                differences(&join(path, key), Some(value), b.get(key), found);
+            }
+            for (key, value) in b.iter().filter(|(key, _)| !a.contains_key(*key)) {
+                differences(&join(path, key), None, Some(value), found);
+            }
+        }
+        (Some(Value::Array(a)), Some(Value::Array(b))) => match (named(a), named(b)) {
+            (Some(a), Some(b)) => lists(path, &a, &b, found),
+            _ => found.push(difference(path, saved, present)),
+        },
+        _ => found.push(difference(path, saved, present)),
+    }
+}
+
+type Named<'a> = Vec<(String, &'a Value)>;
+
+/// The items of a list with their names, if each has one of its own.
+fn named(list: &[Value]) -> Option<Named<'_>> {
+    let name = |item: &Map<String, Value>| NAMES.iter().find_map(|key| item.get(*key)).map(name_text);
+    let names: Option<Named<'_>> = list.iter().map(|item| Some((name(item.as_object()?)?, item))).collect();
+    let names = names?;
+    let mut sorted: Vec<&String> = names.iter().map(|(name, _)| name).collect();
+    sorted.sort();
+    sorted.windows(2).all(|pair| pair.first() != pair.last()).then_some(names)
+}
+
+fn name_text(value: &Value) -> String {
+    match value {
+        Value::String(text) => visible(text.as_bytes()),
+        value => value.to_string(),
+    }
+}
+
+fn lists(path: &str, a: &Named<'_>, b: &Named<'_>, found: &mut Vec<Difference>) {
+    let map = |list: &Named<'_>| list.iter().cloned().map(|(n, v)| (n, v.clone())).collect::<BTreeMap<_, _>>();
+    let (in_a, in_b) = (map(a), map(b));
+    for (name, value) in a {
+        match in_b.get(name) {
+            Some(other) => differences(&join(path, name), Some(value), Some(other), found),
+            None => found.push(difference(&join(path, name), Some(&summary(value)), None)),
+        }
+    }
+    for (name, value) in b.iter().filter(|(name, _)| !in_a.contains_key(name)) {
+        found.push(difference(&join(path, name), None, Some(&summary(value))));
+    }
+    let common = |list: &Named<'_>, other: &BTreeMap<String, Value>| {
+        list.iter().filter(|(n, _)| other.contains_key(n)).map(|(n, _)| Value::from(n.as_str())).collect::<Vec<_>>()
+    };
+    let (order_a, order_b) = (common(a, &in_b), common(b, &in_a));
+    if order_a != order_b {
+        let path = format!("{path} (order)");
+        found.push(difference(&path, Some(&Value::from(order_a)), Some(&Value::from(order_b))));
+    }
+}
+
+/// Of an item that is there on one side only, what a person knows it by.
+fn summary(item: &Value) -> Value {
+    ["command", "answer", "status", "reason", "message"].iter().find_map(|key| item.get(*key)).unwrap_or(item).clone()
+}
+
+fn difference(path: &str, saved: Option<&Value>, present: Option<&Value>) -> Difference {
+    let show = |value: &Value| {
+        let text = visible(value.to_string().as_bytes());
+        if text.chars().count() <= SHOWN {
+            return text;
+        }
+        text.chars().take(SHOWN - 1).chain(['…']).collect()
+    };
+    Difference { path: path.to_owned(), present: present.map(show), saved: saved.map(show) }
+}
+
+fn join(path: &str, key: &str) -> String {
+    let key = visible(key.as_bytes());
+    if path.is_empty() { key } else { format!("{path}.{key}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arbitrary::run::{plan, step};
+
+    #[test]
+    fn a_line_a_field() {
+        let saved = plan(vec![step("a"), step("b"), step("c")]);
+        let mut changed = step("b");
+        changed.timeout_ms = 120_000;
+        changed.needs = vec!["c".to_owned()];
+        let present = plan(vec![step("c"), changed, step("d")]);
+        let lines: Vec<String> = drift(&saved, &present).iter().map(ToString::to_string).collect();
+        assert_eq!(
+            lines,
+            [
+                "steps.a: \"a\" -> (absent)",
+                "steps.b.timeoutMs: 60000 -> 120000",
+                "steps.b.needs: (absent) -> [\"c\"]",
+                "steps.d: (absent) -> \"d\"",
+                "steps (order): [\"b\",\"c\"] -> [\"c\",\"b\"]",
+            ]
+        );
+        assert!(drift(&saved, &saved).is_empty());
+    }
+}

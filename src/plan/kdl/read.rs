@@ -1,0 +1,454 @@
+//! Which plan does a KDL text hold? The types of the plan say how each node is to be read, and every fault has its place.
+
+use super::super::Plan;
+use super::super::document::{VERSION, checked, other_version};
+use super::super::error::{CONFLICT, DOCUMENT, DocumentError, SYNTAX};
+use super::text::{Entry, Node, Value, parse};
+use super::write::LIST;
+use crate::base::span::Span;
+use crate::base::word::visible;
+use serde::Deserialize as _;
+use serde::de::{self, DeserializeSeed, Deserializer, IntoDeserializer, Visitor};
+use std::collections::BTreeSet;
+use std::fmt::Display;
+
+/// Reads a plan and nothing else: whether it is sound and has its digest is for `document` to say.
+fn plan(text: &str) -> Result<(Plan, Vec<Node>), DocumentError> {
+    let nodes = parse(text).map_err(|found| {
+        let help = found.conflict.then(|| "settle the conflict, or make the plan again".to_owned());
+        DocumentError::new(if found.conflict { CONFLICT } else { SYNTAX }, found.message, help).at(found.span)
+    })?;
+    let version = find(&nodes, "version").and_then(|node| node.entries.first());
+    match version.map(|entry| (entry, &entry.value)) {
+        Some((_, Value::Integer(version))) if *version == i128::from(VERSION) => {}
+        Some((entry, Value::Integer(version))) => return Err(other_version(&version.to_string()).at(entry.span)),
+        _ => {
+            let message = "this is no plan: it does not say its version".to_owned();
+            return Err(DocumentError::new(DOCUMENT, message, Some("`vplan plan -o FILE` writes one".to_owned())));
+        }
+    }
+    match Plan::deserialize(Reader(Place::Document(&nodes))) {
+        Ok(plan) => Ok((plan, nodes)),
+        Err(fault) => {
+            let error = DocumentError::new(DOCUMENT, fault.message, fault.help);
+            Err(fault.span.map_or(error.clone(), |span| error.at(span)))
+        }
+    }
+}
+
+fn find<'n>(nodes: &'n [Node], name: &str) -> Option<&'n Node> {
+    nodes.iter().find(|n| n.name.text == name)
+}
+
+/// Reads what `to_kdl` wrote, with whatever comments people have added, and checks it as `document` does.
+///
+/// # Errors
+/// What is no KDL, no plan, of another version, changed since it was made, or not to be run; each with its place.
+pub fn from_kdl(text: &str) -> Result<Plan, DocumentError> {
+    let (plan, nodes) = plan(text)?;
+    let Err(unfit) = checked(&plan) else { return Ok(plan) };
+    let inner = |node: &'_ Node, name: &str| node.children.as_deref().and_then(|c| find(c, name)).cloned();
+    let found = match (unfit.step, unfit.field) {
+        (Some(index), field) => {
+            let steps = find(&nodes, "steps").and_then(|n| n.children.as_deref()).unwrap_or_default();
+            steps.get(index).map(|step| field.and_then(|f| inner(step, f)).unwrap_or_else(|| step.clone()))
+        }
+        (None, Some(field)) => find(&nodes, field).cloned(),
+        (None, None) => None,
+    };
+    let error = DocumentError::from(unfit);
+    Err(match found {
+        Some(node) => error.at(Reader(Place::Node(&node)).span()),
+        None => error,
+    })
+}
+
+/// What is wrong with a node.
+#[derive(Debug)]
+struct Fault {
+    message: String,
+    help: Option<String>,
+    span: Option<Span>,
+}
+
+impl Fault {
+    fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), help: None, span: None }
+    }
+
+    /// Unless a place further inside is known already.
+    fn at(mut self, span: Span) -> Self {
+        self.span = self.span.or(Some(span));
+        self
+    }
+}
+
+impl Display for Fault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Fault {}
+
+impl de::Error for Fault {
+    fn custom<T: Display>(message: T) -> Self {
+        Self::new(visible(message.to_string().as_bytes()))
+    }
+
+    fn invalid_type(found: de::Unexpected<'_>, _: &dyn de::Expected) -> Self {
+        Self::new(format!("a value of another kind is expected than {found}"))
+    }
+
+    fn invalid_length(_: usize, _: &dyn de::Expected) -> Self {
+        Self::new("another number of values is expected")
+    }
+
+    fn unknown_field(field: &str, known: &'static [&'static str]) -> Self {
+        Self { help: nearest(field, known), ..Self::new(format!("`{}` has no place here", visible(field.as_bytes()))) }
+    }
+
+    fn unknown_variant(variant: &str, known: &'static [&'static str]) -> Self {
+        let message = format!("`{}` is none of the words that can stand here", visible(variant.as_bytes()));
+        Self { help: nearest(variant, known), ..Self::new(message) }
+    }
+
+    fn missing_field(field: &'static str) -> Self {
+        Self::new(format!("`{field}` is missing"))
+    }
+
+    fn duplicate_field(field: &'static str) -> Self {
+        Self::new(format!("`{field}` is here twice"))
+    }
+}
+
+fn nearest(given: &str, known: &[&str]) -> Option<String> {
+    let near = known.iter().map(|k| (strsim::damerau_levenshtein(given, k), *k)).min();
+    match near {
+        Some((distance, name)) if distance <= 2 => Some(format!("did you mean `{name}`?")),
+        _ if known.is_empty() => None,
+        _ => Some(format!("known are {}", known.iter().map(|k| format!("`{k}`")).collect::<Vec<_>>().join(", "))),
+    }
+}
+
+/// What stands in the text.
+#[derive(Clone, Copy)]
+enum Place<'a> {
+    Document(&'a [Node]),
+    Node(&'a Node),
+    Entry(&'a Entry),
+}
+
+/// Reads one place as whatever its type wants.
+#[derive(Clone, Copy)]
+struct Reader<'a>(Place<'a>);
+
+impl<'a> Reader<'a> {
+    fn span(self) -> Span {
+        match self.0 {
+            Place::Document(_) => Span::default(),
+            // The name is enough to find it; the whole node may go over hundreds of lines.
+            Place::Node(node) => match node.entries.as_slice() {
+                [entry] if node.children.is_none() => entry.span,
+                _ => node.name.span,
+            },
+            Place::Entry(entry) => entry.span,
+        }
+    }
+
+    fn fault(self, message: impl Into<String>) -> Fault {
+        Fault::new(message).at(self.span())
+    }
+
+    /// The one value of this place.
+    fn scalar(self, wanted: &str) -> Result<&'a Value, Fault> {
+        let entry = match self.0 {
+            Place::Entry(entry) => entry,
+            Place::Node(node) => match node.entries.as_slice() {
+                [entry] if entry.name.is_none() && node.children.is_none() && node.mark.is_none() => entry,
+                _ => return Err(self.fault(format!("{wanted} is expected here, and nothing else"))),
+            },
+            Place::Document(_) => return Err(self.fault(format!("{wanted} is expected"))),
+        };
+        match &entry.mark {
+            Some(ty) => Err(Fault::new("a value has no mark in a plan").at(ty.span)),
+            None => Ok(&entry.value),
+        }
+    }
+
+    fn integer<T: TryFrom<i128>>(self) -> Result<T, Fault> {
+        const WANTED: &str = "a whole number";
+        match self.scalar(WANTED)? {
+            Value::Integer(number) => T::try_from(*number)
+                .map_err(|_| self.fault(format!("the number {number} is too large or too small here"))),
+            _ => Err(self.fault(format!("{WANTED} is expected here"))),
+        }
+    }
+
+    fn text(self) -> Result<&'a str, Fault> {
+        const WANTED: &str = "a text";
+        match self.scalar(WANTED)? {
+            Value::Text(text) => Ok(text),
+            _ => Err(self.fault(format!("{WANTED} in quotes is expected here"))),
+        }
+    }
+
+    fn is_marked(self) -> Result<bool, Fault> {
+        match self.0 {
+            Place::Node(node) => match &node.mark {
+                Some(ty) if ty.text == LIST => Ok(true),
+                Some(ty) => {
+                    Err(Fault::new(format!("`({})` is no mark of a plan", visible(ty.text.as_bytes()))).at(ty.span))
+                }
+                None => Ok(false),
+            },
+            Place::Document(_) | Place::Entry(_) => Ok(false),
+        }
+    }
+
+    fn items(self) -> Result<Vec<Reader<'a>>, Fault> {
+        let Place::Node(node) = self.0 else { return Err(self.fault("a list is expected here")) };
+        self.is_marked()?;
+        if let Some(property) = node.entries.iter().find(|e| e.name.is_some()) {
+            return Err(Fault::new("a list is expected here, not a field").at(property.span));
+        }
+        let words = node.entries.iter().map(|e| Reader(Place::Entry(e)));
+        let Some(children) = &node.children else { return Ok(words.collect()) };
+        if let Some(other) = children.iter().find(|n| n.name.text != "-") {
+            return Err(Fault::new("an item of a list begins with `-`").at(other.name.span));
+        }
+        if !node.entries.is_empty() {
+            return Err(self.fault("the items of a list stand either behind its name or below it"));
+        }
+        Ok(children.iter().map(|n| Reader(Place::Node(n))).collect())
+    }
+
+    fn fields(self) -> Result<Vec<(&'a str, Span, Reader<'a>)>, Fault> {
+        let mut fields = Vec::new();
+        let children = match self.0 {
+            Place::Document(document) => Some(document),
+            Place::Node(node) => {
+                if let Some(ty) = &node.mark {
+                    return Err(Fault::new("no list is expected here").at(ty.span));
+                }
+                for entry in &node.entries {
+                    let Some(name) = &entry.name else {
+                        return Err(Fault::new("a field is expected here, with its name").at(entry.span));
+                    };
+                    fields.push((name.text.as_str(), name.span, Reader(Place::Entry(entry))));
+                }
+                if node.entries.is_empty() && node.children.is_none() {
+                    return Err(self.fault("fields are expected here"));
+                }
+                node.children.as_deref()
+            }
+            Place::Entry(_) => return Err(self.fault("fields are expected here, not a word")),
+        };
+        for node in children.unwrap_or_default() {
+            fields.push((node.name.text.as_str(), node.name.span, Reader(Place::Node(node))));
+        }
+        let mut seen = BTreeSet::new();
+        match fields.iter().find(|(name, ..)| !seen.insert(*name)) {
+            Some((name, at, _)) => Err(Fault::new(format!("`{}` is here twice", visible(name.as_bytes()))).at(*at)),
+            None => Ok(fields),
+        }
+    }
+
+    /// Whether this is a list, where its type does not say.
+    fn is_list(self) -> Result<bool, Fault> {
+        let Place::Node(node) = self.0 else { return Ok(false) };
+        let arguments = node.entries.iter().filter(|e| e.name.is_none()).count();
+        let dashes = || node.children.as_ref().is_some_and(|c| c.first().is_some_and(|n| n.name.text == "-"));
+        Ok(self.is_marked()? || arguments > 1 || dashes())
+    }
+}
+
+macro_rules! integers {
+    ($($method:ident $visit:ident $type:ty;)*) => {
+        $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+            let number: $type = self.integer()?;
+            visitor.$visit(number).map_err(|e: Fault| e.at(self.span()))
+        })*
+    };
+}
+
+impl<'de> Deserializer<'de> for Reader<'de> {
+    type Error = Fault;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        if self.is_list()? {
+            return self.deserialize_seq(visitor);
+        }
+        let alone = match self.0 {
+            Place::Entry(_) => true,
+            Place::Node(node) => node.children.is_none() && matches!(node.entries.as_slice(), [e] if e.name.is_none()),
+            Place::Document(_) => false,
+        };
+        if !alone {
+            return self.deserialize_map(visitor);
+        }
+        let value = match self.scalar("a value")? {
+            Value::Text(text) => visitor.visit_str(text),
+            Value::Integer(number) => match i64::try_from(*number) {
+                Ok(number) if number < 0 => visitor.visit_i64(number),
+                Ok(number) => visitor.visit_u64(number.unsigned_abs()),
+                Err(_) => return Err(self.fault(format!("the number {number} is too large or too small here"))),
+            },
+            Value::Bool(yes) => visitor.visit_bool(*yes),
+            Value::Null => return Err(self.fault("a plan has no such value")),
+        };
+        value.map_err(|e: Fault| e.at(self.span()))
+    }
+
+    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        match self.scalar("`#true` or `#false`")? {
+            Value::Bool(yes) => visitor.visit_bool(*yes),
+            _ => Err(self.fault("`#true` or `#false` is expected here")),
+        }
+    }
+
+    integers! {
+        deserialize_i8 visit_i8 i8; deserialize_i16 visit_i16 i16; deserialize_i32 visit_i32 i32; deserialize_i64 visit_i64 i64;
+        deserialize_u8 visit_u8 u8; deserialize_u16 visit_u16 u16; deserialize_u32 visit_u32 u32; deserialize_u64 visit_u64 u64;
+    }
+
+    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        visitor.visit_str(self.text()?).map_err(|e: Fault| e.at(self.span()))
+    }
+
+    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        self.deserialize_str(visitor)
+    }
+
+    fn deserialize_identifier<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        self.deserialize_str(visitor)
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Fault> {
+        visitor.visit_newtype_struct(self).map_err(|e: Fault| e.at(self.span()))
+    }
+
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        let items = self.items()?;
+        visitor.visit_seq(Items(items.into_iter())).map_err(|e: Fault| e.at(self.span()))
+    }
+
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        let fields = Fields { rest: self.fields()?.into_iter(), value: None };
+        visitor.visit_map(fields).map_err(|e: Fault| e.at(self.span()))
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Fault> {
+        self.deserialize_map(visitor)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Fault> {
+        let variant = match self.0 {
+            Place::Node(node) if node.children.is_some() || node.entries.iter().any(|e| e.name.is_some()) => {
+                match self.fields()?.as_slice() {
+                    [(name, at, value)] => Variant { name, at: *at, value: Some(*value) },
+                    _ => return Err(self.fault("exactly one field is expected here")),
+                }
+            }
+            _ => Variant { name: self.text()?, at: self.span(), value: None },
+        };
+        visitor.visit_enum(variant).map_err(|e: Fault| e.at(self.span()))
+    }
+
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        visitor.visit_unit()
+    }
+
+    serde::forward_to_deserialize_any! { f32 f64 char bytes byte_buf unit unit_struct tuple tuple_struct i128 u128 }
+}
+
+struct Items<'a>(std::vec::IntoIter<Reader<'a>>);
+
+impl<'de> de::SeqAccess<'de> for Items<'de> {
+    type Error = Fault;
+
+    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Fault> {
+        let Some(reader) = self.0.next() else { return Ok(None) };
+        seed.deserialize(reader).map(Some).map_err(|e| e.at(reader.span()))
+    }
+}
+
+struct Fields<'a> {
+    rest: std::vec::IntoIter<(&'a str, Span, Reader<'a>)>,
+    value: Option<Reader<'a>>,
+}
+
+impl<'de> de::MapAccess<'de> for Fields<'de> {
+    type Error = Fault;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Fault> {
+        let Some((name, at, value)) = self.rest.next() else { return Ok(None) };
+        self.value = Some(value);
+        seed.deserialize(name.into_deserializer()).map(Some).map_err(|e: Fault| e.at(at))
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Fault> {
+        let reader = self.value.take().ok_or_else(|| Fault::new("a value is missing"))?;
+        seed.deserialize(reader).map_err(|e| e.at(reader.span()))
+    }
+}
+
+struct Variant<'a> {
+    name: &'a str,
+    at: Span,
+    value: Option<Reader<'a>>,
+}
+
+impl<'de> de::EnumAccess<'de> for Variant<'de> {
+    type Error = Fault;
+    type Variant = Self;
+
+    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Self), Fault> {
+        let name: de::value::StrDeserializer<'_, Fault> = self.name.into_deserializer();
+        Ok((seed.deserialize(name).map_err(|e| e.at(self.at))?, self))
+    }
+}
+
+impl<'de> Variant<'de> {
+    fn value(self) -> Result<Reader<'de>, Fault> {
+        let missing = format!("`{}` needs a value", visible(self.name.as_bytes()));
+        self.value.ok_or_else(|| Fault::new(missing).at(self.at))
+    }
+}
+
+impl<'de> de::VariantAccess<'de> for Variant<'de> {
+    type Error = Fault;
+
+    fn unit_variant(self) -> Result<(), Fault> {
+        match self.value {
+            Some(_) => Err(Fault::new(format!("`{}` has no value", visible(self.name.as_bytes()))).at(self.at)),
+            None => Ok(()),
+        }
+    }
+
+    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, Fault> {
+        seed.deserialize(self.value()?)
+    }
+
+    fn tuple_variant<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, Fault> {
+        self.value()?.deserialize_seq(visitor)
+    }
+
+    fn struct_variant<V: Visitor<'de>>(self, _: &'static [&'static str], visitor: V) -> Result<V::Value, Fault> {
+        self.value()?.deserialize_map(visitor)
+    }
+}

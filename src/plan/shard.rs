@@ -1,0 +1,176 @@
+//! Which share of a plan's steps belongs to one of several machines?
+//!
+//! Only steps that no other one needs are dealt, one to each share in turn, in plan order; each share then takes all that its
+//! steps need. Dealing in turn, not by a hash, makes the shares as equal as can be (they differ by one dealt step at most) and
+//! spreads neighbours, which tend to be slow together. Batches of a check are steps of their own and may part. It depends on the
+//! plan alone: every machine that has the plan knows all shares.
+
+use super::overlap::overlaps;
+use super::{Plan, Step, digest};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The most shares of a plan.
+pub const MOST: u32 = 10_000;
+
+/// Which share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Shard {
+    /// Of how many.
+    pub count: u32,
+    /// Which, from 1.
+    pub index: u32,
+}
+
+impl std::str::FromStr for Shard {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = |part: &str| {
+            let plain = part.bytes().all(|b| b.is_ascii_digit()) && !part.starts_with('0');
+            part.parse::<u32>().ok().filter(|n| plain && *n <= MOST)
+        };
+        match text.split_once('/').map(|(index, count)| (number(index), number(count))) {
+            Some((Some(index), Some(count))) if index <= count => Ok(Self { count, index }),
+            Some((Some(index), Some(count))) => Err(format!("there is no shard {index} of {count}")),
+            _ => Err(format!("expected I/N, both from 1 to {MOST}, such as `2/3`")),
+        }
+    }
+}
+
+impl std::fmt::Display for Shard {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "shard {} of {}", self.index, self.count)
+    }
+}
+
+/// A share of a plan.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Share {
+    /// Its steps as a plan of their own, sealed.
+    pub plan: Plan,
+    /// Ids of the steps that it leaves to others, in plan order.
+    pub elsewhere: Vec<String>,
+}
+
+/// The share of a plan that belongs to one shard.
+///
+/// Every step that verifies something is in at least one share. With each step go those that it needs, the steps that produce
+/// what it requires, all `setup` steps, and the `always` steps that stand behind one of them (a cleanup belongs where the mess is).
+#[must_use]
+pub fn share(plan: &Plan, shard: Shard) -> Share {
+    let steps = &plan.steps;
+    let index: BTreeMap<&str, usize> = steps.iter().enumerate().map(|(i, s)| (s.id.as_str(), i)).collect();
+    let at = |id: &String| index.get(id.as_str()).copied();
+    // An `always` step behind others goes where they go, `setup` goes everywhere.
+    let follows = |step: &Step| step.setup || (step.always && !step.after.is_empty());
+    let needers = steps.iter().filter(|s| !follows(s));
+    let needed: BTreeSet<usize> = needers.flat_map(|s| s.needs.iter().filter_map(at)).collect();
+    let dealt: Vec<usize> =
+        steps.iter().enumerate().filter(|(i, s)| !follows(s) && !needed.contains(i)).map(|(i, _)| i).collect();
+    let count = usize::try_from(shard.count).unwrap_or(usize::MAX).max(1);
+    let own = usize::try_from(shard.index).unwrap_or(usize::MAX).saturating_sub(1);
+    let mut mine: BTreeSet<usize> = dealt.iter().skip(own).step_by(count).copied().collect();
+    if !mine.is_empty() || (dealt.is_empty() && own == 0) {
+        mine.extend(steps.iter().enumerate().filter(|(_, s)| s.setup).map(|(i, _)| i));
+    }
+    let brings = |step: &Step| {
+        let produces = |other: &usize| {
+            let producer = steps.get(*other).map(|s| s.produces.as_slice()).unwrap_or_default();
+            producer.iter().any(|made| step.requires.iter().any(|wanted| overlaps(made, wanted)))
+        };
+        let mut all: BTreeSet<usize> = step.needs.iter().filter_map(at).collect();
+        if !step.requires.is_empty() {
+            all.extend(step.after.iter().filter_map(at).filter(produces));
+        }
+        all
+    };
+    let mut open: Vec<usize> = mine.iter().copied().collect();
+    loop {
+        while let Some(step) = open.pop().and_then(|i| steps.get(i)) {
+            open.extend(brings(step).into_iter().filter(|i| mine.insert(*i)));
+        }
+        let behind = |s: &Step| s.always && s.after.iter().filter_map(at).any(|i| mine.contains(&i));
+        let always: Vec<usize> =
+            steps.iter().enumerate().filter(|(i, s)| !mine.contains(i) && behind(s)).map(|(i, _)| i).collect();
+        if always.is_empty() {
+            break;
+        }
+        mine.extend(&always);
+        open = always;
+    }
+    let ids: BTreeSet<&str> = mine.iter().filter_map(|i| steps.get(*i)).map(|s| s.id.as_str()).collect();
+    let is_mine = |id: &String| ids.contains(id.as_str());
+    let (here, elsewhere): (Vec<&Step>, Vec<&Step>) = steps.iter().partition(|s| is_mine(&s.id));
+    let here = here
+        .into_iter()
+        .map(|s| Step { after: s.after.iter().filter(|id| is_mine(id)).cloned().collect(), ..s.clone() });
+    let plan = digest::seal(Plan { steps: here.collect(), ..plan.clone() });
+    Share { plan, elsewhere: elsewhere.into_iter().map(|s| s.id.clone()).collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arbitrary::run::{plan, step};
+    use crate::base::glob::Glob;
+
+    #[test]
+    fn which_shards_there_are() {
+        for (text, want) in [
+            ("1/1", Some((1, 1))),
+            ("2/3", Some((2, 3))),
+            ("10000/10000", Some((10_000, 10_000))),
+            ("0/3", None),
+            ("4/3", None),
+            ("1/0", None),
+            ("1/10001", None),
+            ("+1/2", None),
+            ("01/2", None),
+            ("1", None),
+            ("1/2/3", None),
+            ("/", None),
+            ("a/b", None),
+            ("", None),
+        ] {
+            let got = text.parse::<Shard>().ok().map(|s| (s.index, s.count));
+            assert_eq!(got, want, "{text}");
+        }
+    }
+
+    #[test]
+    fn shares() {
+        let needing = |id: &str, needs: &[&str]| Step {
+            after: needs.iter().map(|n| (*n).to_owned()).collect(),
+            needs: needs.iter().map(|n| (*n).to_owned()).collect(),
+            ..step(id)
+        };
+        let glob = |text: &str| vec![Glob::parse(text).unwrap()];
+        let made = Step { produces: glob("dist/**"), ..step("make") };
+        let uses = Step { requires: glob("dist/app.js"), after: vec!["make".to_owned()], ..step("use") };
+        let clean = Step { always: true, after: vec!["use".to_owned()], ..step("clean") };
+        let setup = Step { setup: true, ..step("setup") };
+        for (name, steps, count, want) in [
+            ("in turn", vec![step("a"), step("b"), step("c")], 2, vec!["a c", "b"]),
+            ("more shards than steps", vec![step("a")], 3, vec!["a", "", ""]),
+            ("a chain stays whole", vec![step("a"), needing("b", &["a"]), step("c")], 2, vec!["a b", "c"]),
+            ("a need is repeated", vec![step("a"), needing("b", &["a"]), needing("c", &["a"])], 2, vec!["a b", "a c"]),
+            ("setup goes everywhere", vec![setup.clone(), step("a"), step("b")], 3, vec!["setup a", "setup b", ""]),
+            ("setup alone", vec![setup], 2, vec!["setup", ""]),
+            (
+                "what is made and what is left behind",
+                vec![made, step("b"), uses, clean],
+                3,
+                vec!["make", "b", "make use clean"],
+            ),
+        ] {
+            let plan = plan(steps);
+            for (index, want) in (1..=count).zip(want) {
+                let share = share(&plan, Shard { count, index });
+                let ids: Vec<&str> = share.plan.steps.iter().map(|s| s.id.as_str()).collect();
+                assert_eq!(ids.join(" "), want, "{name}: {index} of {count}");
+                assert_eq!(share.elsewhere.len() + ids.len(), plan.steps.len());
+            }
+        }
+    }
+}

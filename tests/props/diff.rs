@@ -1,0 +1,352 @@
+//! Laws of comparison: the automata mean what the matcher means, nothing differs from itself, and what is not reported as
+//! weaker asks for all that was asked for before.
+
+use proptest::prelude::*;
+use proptest::strategy::ValueTree as _;
+use proptest::test_runner::{RngSeed, TestRunner};
+use std::collections::BTreeSet;
+use vplan::arbitrary::glob::{glob, glob_and_path, path, selections};
+use vplan::arbitrary::plan::{condition, contract, facts, plain_check, plain_contract, plan, request, selection};
+use vplan::base::glob::automaton::{Limits, Region, atoms};
+use vplan::base::glob::{Glob, Item, Selection, What};
+use vplan::base::path::RepoPath;
+use vplan::base::source::Sources;
+use vplan::check::Severity;
+use vplan::contract::{Contract, Placement, Risk, Role, Test};
+use vplan::plan::compile::{Compiled, compile};
+use vplan::plan::diff::contracts::{Side, compare};
+use vplan::plan::diff::{Class, ContractDiff, plans};
+use vplan::plan::facts::Facts;
+use vplan::plan::request::{Mode, Request};
+use vplan::plan::{Origin, Plan, Step};
+
+/// The same cases on every machine and every run; a new kind of case is a change to this file.
+fn config(cases: u32) -> ProptestConfig {
+    ProptestConfig { cases, failure_persistence: None, rng_seed: RngSeed::Fixed(11), ..ProptestConfig::default() }
+}
+
+fn alone(glob: &Glob) -> Selection {
+    Selection { items: vec![Item { not: false, what: What::Glob(glob.clone()) }] }
+}
+
+/// All paths of up to five bytes of these.
+fn small_paths() -> Vec<RepoPath> {
+    let letters: [&[u8]; 5] = [b"a", b"b", b".", b"/", b"\xff"];
+    let mut texts: Vec<Vec<u8>> = vec![Vec::new()];
+    let mut found = Vec::new();
+    for _ in 0..5 {
+        texts = texts.iter().flat_map(|t| letters.iter().map(move |l| [t, *l].concat())).collect();
+        found.extend(texts.iter().filter_map(|t| RepoPath::from_exact(t)));
+    }
+    found
+}
+
+proptest! {
+    #![proptest_config(config(1024))]
+
+    #[test]
+    fn automata_select_what_the_matcher_selects((glob, near) in glob_and_path(), far in path()) {
+        for path in [near, far] {
+            let Some(this) = Glob::literal(&path) else { continue };
+            let (a, b) = (alone(&glob), alone(&this));
+            let Some(found) = atoms(&[Region::Selected(&a), Region::Selected(&b)], &Limits::default()) else { continue };
+            let both = found.iter().any(|atom| atom.inside == [true, true]);
+            prop_assert_eq!(both, glob.matches(&path), "{} {}", glob.text(), path);
+            for atom in &found {
+                prop_assert_eq!(&atom.inside, &[glob.matches(&atom.example), atom.example == path], "{} {}", glob.text(), atom.example);
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(config(256))]
+
+    #[test]
+    fn atoms_are_all_and_only_those_that_there_are(a in glob(), b in glob(), lists in selections()) {
+        let (a, b) = (alone(&a), alone(&b));
+        let mut regions = vec![Region::Selected(&a), Region::Selected(&b)];
+        regions.extend(lists.iter().take(2).map(Region::Selected));
+        let Some(found) = atoms(&regions, &Limits { states: 20_000, ..Limits::default() }) else { return Ok(()) };
+        let known: BTreeSet<&Vec<bool>> = found.iter().map(|atom| &atom.inside).collect();
+        prop_assert_eq!(known.len(), found.len());
+        let vector = |path: &RepoPath| regions.iter().map(|r| r.holds(path)).collect::<Vec<bool>>();
+        for atom in &found {
+            prop_assert_eq!(&vector(&atom.example), &atom.inside, "{}", atom.example);
+        }
+        for path in small_paths() {
+            prop_assert!(known.contains(&vector(&path)), "{path} lies in no atom of {regions:?}");
+        }
+    }
+
+    #[test]
+    fn a_plan_differs_from_what_has_another_digest(a in plan(), b in plan()) {
+        prop_assert!(plans::compare(&a, &a).equal);
+        prop_assert_eq!(plans::compare(&a, &b).equal, a.digest == b.digest);
+        let (there, back) = (plans::compare(&a, &b), plans::compare(&b, &a));
+        prop_assert_eq!(there.steps.added, back.steps.removed);
+        prop_assert_eq!(there.steps.moved.len(), back.steps.moved.len());
+    }
+
+    #[test]
+    fn nothing_differs_from_itself(contract in contract(), a in any::<prop::sample::Index>(), b in any::<prop::sample::Index>()) {
+        prop_assert_eq!(&diff(&contract, &contract).differences, &vec![]);
+        let count = contract.checks.len();
+        let swapped = swap(contract.clone(), a.index(count), b.index(count));
+        let found = diff(&contract, &swapped);
+        prop_assert!(found.differences.iter().all(|d| d.class == Class::Cosmetic), "{found:?}");
+    }
+
+    #[test]
+    fn a_check_that_always_applies_is_missed(contract in contract(), at in any::<prop::sample::Index>(), narrow in any::<bool>()) {
+        let mut old = contract;
+        let index = at.index(old.checks.len());
+        let check = &mut old.checks[index];
+        check.named = true;
+        check.id = "always".to_owned();
+        check.tier = 0;
+        check.severity = Severity::Blocking;
+        check.setup = false;
+        check.body = plain_check("x").body;
+        check.kind = plain_check("x").kind;
+        check.placements = vec![Placement { conditions: Vec::new(), line: 1, is_use: false, source: Default::default() }];
+        // Nothing else brings it back.
+        old.checks.iter_mut().for_each(|c| c.needs.retain(|n| *n != index));
+        let mut new = old.clone();
+        if narrow {
+            new.conditions.push(vplan::contract::Condition {
+                source: Default::default(),
+                line: 1,
+                test: Test::ChangedAny(alone(&Glob::parse("src/**").unwrap())),
+            });
+            new.checks[index].placements[0].conditions = vec![new.conditions.len() - 1];
+        } else {
+            new = drop_check(new, index);
+        }
+        let found = diff(&old, &new);
+        let reported = found.differences.iter().any(|d| d.class == Class::Weakens && d.subject == "check `always`" && d.request.is_some());
+        prop_assert!(reported, "{found:?}");
+    }
+}
+
+fn diff(old: &Contract, new: &Contract) -> ContractDiff {
+    let none = Sources::default();
+    compare(&Side { contract: old, sources: &none }, &Side { contract: new, sources: &none }, &[])
+}
+
+/// Renumbers the checks: `to` says where each goes, none that it goes away.
+fn renumber(mut contract: Contract, to: &[Option<usize>]) -> Contract {
+    let mut moved: Vec<(usize, vplan::contract::Check)> =
+        contract.checks.into_iter().zip(to).filter_map(|(c, to)| Some(((*to)?, c))).collect();
+    moved.sort_by_key(|(to, _)| *to);
+    contract.checks = moved.into_iter().map(|(_, c)| c).collect();
+    let map = |list: &mut Vec<usize>| *list = list.iter().filter_map(|i| to[*i]).collect();
+    contract.checks.iter_mut().for_each(|c| map(&mut c.needs));
+    contract.sequences.iter_mut().flat_map(|s| &mut s.groups).for_each(map);
+    contract
+}
+
+fn drop_check(contract: Contract, index: usize) -> Contract {
+    let to: Vec<Option<usize>> =
+        (0..contract.checks.len()).map(|i| (i != index).then_some(if i > index { i - 1 } else { i })).collect();
+    renumber(contract, &to)
+}
+
+fn swap(contract: Contract, a: usize, b: usize) -> Contract {
+    let to: Vec<Option<usize>> = (0..contract.checks.len())
+        .map(|i| {
+            Some(if i == a {
+                b
+            } else if i == b {
+                a
+            } else {
+                i
+            })
+        })
+        .collect();
+    renumber(contract, &to)
+}
+
+/// A change to a contract.
+#[derive(Clone, Debug)]
+struct Edit {
+    kind: u8,
+    at: prop::sample::Index,
+    other: prop::sample::Index,
+    selection: Selection,
+    condition: vplan::contract::Condition,
+}
+
+fn edit() -> impl Strategy<Value = Edit> {
+    (0_u8..22, any::<prop::sample::Index>(), any::<prop::sample::Index>(), selection(), condition())
+        .prop_map(|(kind, at, other, selection, condition)| Edit { kind, at, other, selection, condition })
+}
+
+fn selection_of(test: &mut Test) -> Option<&mut Selection> {
+    match test {
+        Test::ChangedAny(s) | Test::ChangedAll(s) | Test::ChangedOnly(s) | Test::ChangedNone(s) => Some(s),
+        Test::Role(_) | Test::Exists(_) => None,
+    }
+}
+
+/// Applies a change; some widen, some narrow, some say the same in other words.
+fn apply(mut contract: Contract, edit: &Edit) -> Contract {
+    let index = edit.at.index(contract.checks.len());
+    let picked = edit.other.index(contract.conditions.len());
+    let here = edit.at.index(contract.conditions.len());
+    match edit.kind {
+        0 => return drop_check(contract, index),
+        1 => contract.conditions[here] = edit.condition.clone(),
+        2 => {
+            if let Some(s) = selection_of(&mut contract.conditions[here].test) {
+                s.items.extend(edit.selection.items.iter().map(|i| Item { not: true, ..i.clone() }));
+            }
+        }
+        3 => {
+            if let Some(s) = selection_of(&mut contract.conditions[here].test) {
+                s.items.retain(|i| !i.not);
+            }
+        }
+        4 => {
+            if let Some(s) = selection_of(&mut contract.conditions[here].test) {
+                s.items.extend(edit.selection.items.iter().map(|i| Item { not: false, ..i.clone() }));
+            }
+        }
+        5 => contract.checks[index].tier = u8::try_from(edit.other.index(3)).unwrap(),
+        6 => contract.checks[index].severity = Severity::Blocking,
+        7 => contract.checks[index].placements[0].conditions.clear(),
+        8 => contract.checks[index].placements[0].conditions.push(picked),
+        9 => {
+            let place = Placement { conditions: vec![picked], line: 7, is_use: true, source: Default::default() };
+            if contract.checks[index].named {
+                contract.checks[index].placements.push(place);
+            }
+        }
+        10 => {
+            if !contract.risks.is_empty() {
+                contract.risks.remove(edit.at.index(contract.risks.len()));
+            }
+        }
+        11 => contract.risks.push(Risk {
+            name: "more".to_owned(),
+            tier: 1,
+            selection: edit.selection.clone(),
+            line: 9,
+            source: Default::default(),
+        }),
+        12 => {
+            let only = if edit.other.index(2) == 0 { vec!["docs-safe".to_owned(), "fast".to_owned()] } else { vec![] };
+            contract.roles.insert("docser".to_owned(), Role { only, max_checks: None, line: Some(3) });
+        }
+        13 => contract.checks[index].retries = u32::try_from(edit.other.index(3)).unwrap(),
+        14 => contract.checks[index].timeout_ms = 1_000 * u64::try_from(edit.other.index(120) + 1).unwrap(),
+        15 => {
+            contract.checks[index].needs.pop();
+        }
+        16 => contract.checks[index].id = "renamed".to_owned(),
+        17 => {
+            if let Some(s) = selection_of(&mut contract.conditions[here].test) {
+                s.items.reverse();
+                let first = s.items.iter().position(|i| !i.not).unwrap();
+                s.items.swap(0, first);
+                let twice = s.items[0].clone();
+                s.items.push(twice);
+            }
+        }
+        18 => {
+            let mut more = plain_check("more");
+            more.placements[0].conditions = vec![picked];
+            contract.checks.push(more);
+        }
+        19 => contract.checks[index].tags = vec!["docs-safe".to_owned()],
+        20 => {
+            let swapped = edit.other.index(contract.checks.len());
+            return swap(contract, index, swapped);
+        }
+        _ => {
+            if let Some(risk) = contract.risks.first_mut() {
+                risk.selection = edit.selection.clone();
+            }
+        }
+    }
+    contract
+}
+
+fn planned(contract: &Contract, request: &Request, facts: &Facts) -> Option<Plan> {
+    match compile(Some(contract), request, facts) {
+        Ok(Compiled::Plan(plan)) => Some(*plan),
+        Ok(Compiled::Needs(_)) | Err(_) => None,
+    }
+}
+
+/// Whether a step asks for all that another one asks for.
+fn covers(new: &Step, old: &Step) -> bool {
+    let words = |s: &Step| s.argv.iter().flatten().cloned().collect::<BTreeSet<_>>();
+    let most = |n: Option<u64>| n.unwrap_or(u64::MAX);
+    let same = (&new.env, &new.dir, new.kind, &new.path, &new.assertions, &new.question)
+        == (&old.env, &old.dir, old.kind, &old.path, &old.assertions, &old.question);
+    // `{changed}` may hand over more files.
+    let more = words(old).is_subset(&words(new)) && new.argv.is_some() == old.argv.is_some();
+    same && more
+        && new.unsupported == old.unsupported
+        && new.severity == Severity::Blocking
+        && !new.setup
+        && (!new.optional || old.optional)
+        && new.exit.iter().all(|c| old.exit.contains(c))
+        && new.skip_exit.iter().all(|c| old.skip_exit.contains(c))
+        && new.retries <= old.retries
+        && new.timeout_ms <= old.timeout_ms
+        && new.max_errors <= old.max_errors
+        && most(new.max_warnings) <= most(old.max_warnings)
+}
+
+/// The law that makes the comparison worth having, on thousands of requests.
+#[test]
+fn what_is_not_reported_as_weaker_asks_for_as_much() {
+    let mut runner = TestRunner::new(config(1));
+    let pairs = (contract(), prop::collection::vec(edit(), 1..4));
+    let asked = prop::collection::vec((request(), facts()), 6);
+    let (mut sound, mut weaker, mut undecided, mut steps) = (0, 0, 0, 0);
+    for _ in 0..1_500 {
+        let (old, edits) = pairs.new_tree(&mut runner).unwrap().current();
+        let new =
+            edits.iter().fold(
+                old.clone(),
+                |contract, edit| if contract.checks.is_empty() { contract } else { apply(contract, edit) },
+            );
+        let found = diff(&old, &new);
+        if found.count(Class::Weakens) > 0 {
+            weaker += 1;
+            continue;
+        }
+        if found.count(Class::Undecided) > 0 {
+            undecided += 1;
+            continue;
+        }
+        for (mut request, facts) in asked.new_tree(&mut runner).unwrap().current() {
+            request.mode = Mode::Contract;
+            let (Some(before), Some(after)) = (planned(&old, &request, &facts), planned(&new, &request, &facts)) else {
+                continue;
+            };
+            sound += 1;
+            let effective = before.steps.iter().filter(|s| s.is_effective() && s.origin == Origin::Contract);
+            for step in effective {
+                steps += 1;
+                assert!(
+                    after.steps.iter().any(|other| covers(other, step)),
+                    "`{}` is lost, and nobody said so\n{edits:?}\n{found:#?}\n{request:?}\n{facts:?}\nold {old:#?}",
+                    step.id
+                );
+            }
+        }
+    }
+    println!("{sound} requests, {steps} steps, {weaker} weaker, {undecided} not decided");
+    assert!(sound >= 1_000 && steps >= 1_000, "too few cases say anything: {sound} requests, {steps} steps");
+    assert!(weaker >= 100, "too few cases are weaker: {weaker}");
+    assert!(undecided <= 150, "too many cases are not decided: {undecided}");
+    // A contract without checks is as weak as can be.
+    let nothing = plain_contract(Vec::new());
+    let one = plain_contract(vec![plain_check("one")]);
+    assert_eq!(diff(&one, &nothing).count(Class::Weakens), 1);
+    assert_eq!(diff(&nothing, &one).count(Class::Strengthens), 1);
+}

@@ -1,0 +1,166 @@
+//! Laws of plan files, shards and the joining of their reports.
+
+use proptest::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
+use vplan::arbitrary::plan::plan;
+use vplan::arbitrary::run::{Case, Incidents, Played, cases, chooser, picks, play};
+use vplan::check::Severity;
+use vplan::plan::Plan;
+use vplan::plan::digest::{digest, seal, without_annotations};
+use vplan::plan::document::{Form, canonical, to_json};
+use vplan::plan::drift::drift;
+use vplan::plan::kdl::{from_kdl, text, to_kdl};
+use vplan::plan::order::check_order;
+use vplan::plan::shard::{Shard, share};
+use vplan::run::merge::{merge, read};
+use vplan::run::report::{Circumstances, Report, ShardRecord, report};
+use vplan::run::verdict::Require;
+
+fn config(cases: u32) -> ProptestConfig {
+    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
+}
+
+fn played(case: &Case, picks: &[usize]) -> Played {
+    play(case, &Incidents::default(), &mut chooser(picks.to_vec())).unwrap_or_else(|why| panic!("{why}"))
+}
+
+fn reported(case: &Case, picks: &[usize], shard: Option<ShardRecord>) -> Report {
+    let Played { records, ending, .. } = played(case, picks);
+    let circumstances =
+        Circumstances { attempt: 1, retries: 3, run_id: format!("{picks:?}"), shard, ..Circumstances::default() };
+    report(&case.plan, records, &ending, circumstances)
+}
+
+/// The part of a case that is about one share of its plan.
+fn part(case: &Case, shard: Shard) -> (Case, ShardRecord) {
+    let share = share(&case.plan, shard);
+    let scripts: BTreeMap<&str, _> = case.plan.steps.iter().map(|s| s.id.as_str()).zip(&case.script).collect();
+    let script = share.plan.steps.iter().map(|s| scripts[s.id.as_str()].clone()).collect();
+    let record = ShardRecord::new(&case.plan, shard, &share);
+    (Case { plan: share.plan, script }, record)
+}
+
+fn ends(report: &Report) -> Vec<(String, String)> {
+    report.steps.iter().map(|s| (s.id.clone(), format!("{:?} {:?}", s.status, s.reason))).collect()
+}
+
+proptest! {
+    #![proptest_config(config(256))]
+
+    #[test]
+    fn plan_files_lose_nothing(plan in plan()) {
+        for form in [Form::Json, Form::Kdl] {
+            let text = form.write(&plan);
+            let back = form.read(&text).map_err(|e| TestCaseError::fail(format!("{e:?}\n{text}")))?;
+            prop_assert_eq!(&back, &plan, "{}", text);
+            prop_assert_eq!(digest(&back), plan.digest.clone().unwrap());
+            prop_assert_eq!(form.write(&back), text);
+        }
+        // The form is KDL, and not only our idea of it.
+        let kdl = to_kdl(&plan);
+        let theirs: kdl::KdlDocument = kdl.parse().unwrap();
+        prop_assert_eq!(theirs.nodes().len(), text::parse(&kdl).unwrap().len());
+        prop_assert!(drift(&plan, &plan).is_empty());
+    }
+
+    /// An edit of one byte leaves the plan as it is, or is refused.
+    #[test]
+    fn edits_are_harmless_or_refused(plan in plan(), edits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0..4_u8), 16)) {
+        for form in [Form::Json, Form::Kdl] {
+            let good = form.write(&plan);
+            for (at, byte, how) in &edits {
+                let mut bytes = good.clone().into_bytes();
+                let at = at.index(bytes.len());
+                match how {
+                    0 => drop(bytes.remove(at)),
+                    1 => bytes.insert(at, byte % 128),
+                    2 => bytes[at] = *byte,
+                    // The signs of the form are where it hurts.
+                    _ => bytes[at] = b"{}\"\\#-=;\n/*() 01,:[]"[usize::from(*byte) % 20],
+                }
+                let Ok(text) = String::from_utf8(bytes) else { continue };
+                if let Ok(read) = form.read(&text) {
+                    prop_assert_eq!(canonical(&without_annotations(&read)), canonical(&plan), "{}", text);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn texts_never_panic(text in "[a-z{}\"\\\\#()=;/*\\- \n0-9.]{0,60}") {
+        let _ = from_kdl(&text);
+        if let Ok(nodes) = text::parse(&text) {
+            // What we accept has nothing in it that the crate would have to mend.
+            let theirs: Result<kdl::KdlDocument, _> = text.parse();
+            prop_assert_eq!(theirs.map(|d| d.nodes().len()).ok(), Some(nodes.len()), "{}", text);
+        }
+    }
+
+    #[test]
+    fn a_difference_is_drift(one in plan(), other in plan()) {
+        prop_assert_eq!(drift(&one, &other).is_empty(), one.digest == other.digest);
+        let _ = to_json(&one);
+    }
+
+    #[test]
+    fn shares_cover_the_plan(case in cases(), plan in plan(), count in 1..6_u32) {
+        for plan in [seal(case.plan), plan] {
+            let all: Vec<Plan> = (1..=count).map(|index| share(&plan, Shard { count, index }).plan).collect();
+            let covered: BTreeSet<&str> = all.iter().flat_map(|p| &p.steps).map(|s| s.id.as_str()).collect();
+            prop_assert_eq!(covered.len(), plan.steps.len(), "every step is in a share");
+            let place = |id: &str| plan.steps.iter().position(|s| s.id == id).unwrap();
+            for share in &all {
+                prop_assert_eq!(check_order(share), Ok(()), "closed under needs");
+                prop_assert_eq!(share.digest.clone(), Some(digest(share)));
+                prop_assert!(share.steps.iter().map(|s| place(&s.id)).is_sorted(), "in plan order");
+                for step in &share.steps {
+                    prop_assert_eq!(&step.needs, &plan.steps[place(&step.id)].needs);
+                }
+            }
+            if count == 1 {
+                prop_assert_eq!(&all[0], &plan, "one share is the plan");
+            }
+        }
+    }
+
+    /// Without fail-fast and budget: the same statuses, verdict, coverage and exit code as one run. With fail-fast: the same up
+    /// to the first blocking failure, and a pass exactly when that is one.
+    #[test]
+    fn joined_is_as_if_run_at_once(case in cases(), count in 1..6_u32, picks in prop::collection::vec(picks(), 7), fail_fast in any::<bool>()) {
+        let mut case = case;
+        case.plan.policy.budget_ms = None;
+        case.plan.policy.fail_fast = fail_fast;
+        case.plan = seal(case.plan);
+        let whole = reported(&case, &picks[6], None);
+        let mut parts = Vec::new();
+        for index in 1..=count {
+            let (part, record) = part(&case, Shard { count, index });
+            let report = reported(&part, &picks[index as usize], Some(record));
+            let bytes = serde_json::to_vec(&report).unwrap();
+            parts.push(read(&index.to_string(), &bytes).unwrap());
+        }
+        parts.reverse();
+        let joined = merge(parts.clone(), Require::default()).map_err(|e| TestCaseError::fail(e.to_string()))?.report;
+        let failed = |report: &Report| {
+            let blocking = |id: &str| case.plan.steps.iter().any(|s| s.id == id && s.severity == Severity::Blocking);
+            report.steps.iter().position(|r| r.status.is_failure() && blocking(&r.id))
+        };
+        prop_assert_eq!(joined.verdict.is_pass(), whole.verdict.is_pass());
+        if let Some(first) = failed(&whole).filter(|_| fail_fast) {
+            prop_assert_eq!(&ends(&joined)[..=first], &ends(&whole)[..=first]);
+        } else {
+            prop_assert_eq!(ends(&joined), ends(&whole));
+            prop_assert_eq!((joined.verdict, joined.exit_code, joined.coverage), (whole.verdict, whole.exit_code, whole.coverage));
+        }
+        prop_assert_eq!(&joined.plan_digest, &whole.plan_digest);
+        // A shard that is missing is never a pass.
+        for gone in 0..parts.len() {
+            let mut rest = parts.clone();
+            rest.remove(gone);
+            if !rest.is_empty() {
+                let open = merge(rest, Require::default()).map_err(|e| TestCaseError::fail(e.to_string()))?.report;
+                prop_assert!(!open.verdict.is_pass() && open.exit_code != 0);
+            }
+        }
+    }
+}
