@@ -49,7 +49,7 @@
       checks = each (pkgs: {
         package = self.packages.${pkgs.stdenv.hostPlatform.system}.default;
         contract = pkgs.runCommand "vplan-contract" { nativeBuildInputs = [ self.packages.${pkgs.stdenv.hostPlatform.system}.default ]; } ''
-          cd ${self} && vplan check --deny warnings && touch $out
+          cd ${self} && vplan check --deny warnings && vplan test --min-coverage 100 && touch $out
         '';
       });
 

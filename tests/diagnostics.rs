@@ -6,9 +6,14 @@ use vplan::base::diagnostic::{Code, Diagnostic, Diagnostics};
 use vplan::base::source::{Source, Sources};
 use vplan::contract::Contract;
 use vplan::contract::error as contract;
+use vplan::contract::expect::validate_tests;
 use vplan::contract::validate::validate;
+use vplan::front::vplan_test::lower_tests;
 use vplan::front::{self, verify_contract_json as json};
 use vplan::lang::error as lang;
+
+/// A text with this line is a file of tests of a contract that has the checks `a` and `b`.
+const TEST_FILE: &str = "# a.test.vplan\n";
 
 /// Reads a contract as the program does. What was found is in the order in which it is shown.
 fn read(text: &str) -> (Option<Contract>, Vec<Diagnostic>, Sources) {
@@ -16,8 +21,16 @@ fn read(text: &str) -> (Option<Contract>, Vec<Diagnostic>, Sources) {
     let mut sources = Sources::default();
     let id = sources.add(Source::new(name, text));
     let mut sink = Diagnostics::default();
-    let draft = front::lower(&sources, id, &mut sink);
-    let contract = validate(&draft, &sources, &mut sink);
+    let contract = if text.contains(TEST_FILE) {
+        let tests = lower_tests(&sources, id, 1 << 20, &mut sink);
+        let (contract, _, _) = read("vplan 1\ncheck a: true\ncheck b: true\n");
+        let expects = validate_tests(&tests.expects, contract.as_ref().unwrap(), &sources, &mut sink);
+        assert!(sink.has_errors() || expects.len() == tests.expects.len(), "{text}");
+        contract.filter(|_| !sink.has_errors())
+    } else {
+        let draft = front::lower(&sources, id, &mut sink);
+        validate(&draft, &sources, &mut sink)
+    };
     assert_eq!(contract.is_none(), sink.has_errors(), "{text}");
     let all = sink.sorted();
     all.iter().for_each(|d| well_formed(d, &sources));
@@ -177,11 +190,48 @@ const EXAMPLES: &[Example] = &[
         labels: &[("import \"x.vplan\"", "this text was read on its own, without other files")],
     },
     Example {
-        text: "expect \"x\" {\n  role tester\n}\ncheck a: true\n",
-        code: "lang::expect_unsupported",
-        message: "`expect` is not supported yet",
-        help: Some("leave the block out"),
-        labels: &[("expect", "this version of vplan knows no tests of contracts")],
+        text: "check a: true\nexpect \"x\" {\n  role tester\n}\n",
+        code: "contract::empty_expect",
+        message: "the test `x` asserts nothing",
+        help: Some("`plan` with the names of all checks that run, in order; a `plan` alone says that nothing runs"),
+        labels: &[("\"x\"", "neither `plan` nor `runs` nor `skips`")],
+    },
+    Example {
+        text: "check a: true\nexpect \" \" {\n  plan a\n}\n",
+        code: "contract::expect_title",
+        message: "a test has no title",
+        help: Some("say what is expected: it is what a failure shows"),
+        labels: &[("\" \"", "nothing is said")],
+    },
+    Example {
+        text: "check a: true\nexpect \"x\" {\n  plan a\n  skips a\n}\n",
+        code: "contract::expect_conflict",
+        message: "`a` is expected to run and not to run",
+        help: Some("no plan fulfils both: keep one of them"),
+        labels: &[("a", "not to run here"), ("a", "to run here")],
+    },
+    Example {
+        text: "tests \"verify.vplan\"\ncheck a: true\n",
+        code: "contract::tests_misplaced",
+        message: "`tests` does not stand in a contract",
+        help: Some(
+            "`vplan test` reads files of tests, named `NAME.test.vplan`; a contract's own tests need no `tests`",
+        ),
+        labels: &[("\"verify.vplan\"", "this says that the file holds tests of another")],
+    },
+    Example {
+        text: "# a.test.vplan\nexpect \"x\" {\n  plan a b\n}\n",
+        code: "contract::tests_missing",
+        message: "the file does not say which contract it tests",
+        help: Some("write `tests \"verify.vplan\"` behind `vplan 1`: a path relative to this file"),
+        labels: &[("expect", "`tests \"PATH\"` is expected before anything else")],
+    },
+    Example {
+        text: "# a.test.vplan\ntests \"verify.vplan\"\ncheck a: true\n",
+        code: "contract::not_a_test",
+        message: "`check` does not stand in a file of tests",
+        help: Some("beside `vplan 1` and `tests`, only `expect` does; the rest is the contract's"),
+        labels: &[("check", "not here")],
     },
     Example {
         text: "check a {\n  run true\n",
@@ -756,7 +806,6 @@ const MALFORMED: &[(&str, &[(&str, &str)])] = &[
     ("timeout 5m\ncheck a: true\n", &[("lang::misplaced_statement", "timeout")]),
     ("use a\ncheck a: true\n", &[("lang::misplaced_statement", "use")]),
     ("import \"x.vplan\"\ncheck a: true\n", &[("contract::import", "import \"x.vplan\"")]),
-    ("expect \"x\" {\n  role tester\n}\ncheck a: true\n", &[("lang::expect_unsupported", "expect")]),
     ("check a {\n  run true\n", &[("lang::unclosed_block", "{")]),
     ("check a: true\n}\n", &[("lang::unexpected_close", "}")]),
     ("check a { run true }\n", &[("lang::block_on_one_line", " run true }")]),
@@ -784,6 +833,8 @@ const MALFORMED: &[(&str, &[(&str, &str)])] = &[
     ("whenChangedAny {\n  check a: true\n}\n", &[("lang::missing_argument", "{")]),
     ("whenExists Cargo.toml {\n  check a: true\n}\n", &[("lang::unexpected_argument", "Cargo.toml")]),
     ("whenExists \"/etc/passwd\" {\n  check a: true\n}\n", &[("contract::path", "\"/etc/passwd\"")]),
+    ("whenAbsent {\n  check a: true\n}\n", &[("lang::missing_argument", "{")]),
+    ("whenAbsent \"../x\" {\n  check a: true\n}\n", &[("contract::path", "\"../x\"")]),
     ("tier {\n  check a: true\n}\n", &[("lang::missing_argument", "{")]),
     ("tier x {\n  check a: true\n}\n", &[("lang::bad_number", "x")]),
     ("tier 3 {\n  check a: true\n}\n", &[("lang::bad_number", "3")]),
@@ -923,8 +974,139 @@ const MALFORMED: &[(&str, &[(&str, &str)])] = &[
     ("risk r tier 2 \"a\"\ncheck a: true\n", &[("contract::risk_tier", "2")]),
     ("paths p = \"a\"\ncheck a: true\n", &[("contract::unused_paths", "p")]),
     ("role qa {\n  only docs\n}\ncheck a {\n  run true\n  tags doc\n}\n", &[("contract::unused_tag", "docs")]),
+    ("whenAbsent \"src/*.rs\" {\n  check a: true\n}\n", &[("contract::glob_in_path", "\"src/*.rs\"")]),
     ("whenExists \"src/*.rs\" {\n  check a: true\n}\n", &[("contract::glob_in_path", "\"src/*.rs\"")]),
     ("check a {\n  file \"x\" {\n    absent\n    not-empty\n  }\n}\n", &[("contract::absent_and_more", "absent")]),
+    ("check a: true\ncheck b: true\nexpect \"x\" {\n}\n", &[("contract::empty_expect", "\"x\"")]),
+    ("check a: true\ncheck b: true\nexpect \"x\" {\n  role tester\n}\n", &[("contract::empty_expect", "\"x\"")]),
+    ("check a: true\ncheck b: true\nexpect \"x\" {\n  role testr\n  plan\n}\n", &[("contract::unknown_role", "testr")]),
+    ("check a: true\ncheck b: true\nexpect \"x\" {\n  role\n  plan\n}\n", &[("lang::missing_argument", "role")]),
+    (
+        "check a: true\ncheck b: true\nexpect \"x\" {\n  role tester worker\n  plan\n}\n",
+        &[("lang::unexpected_argument", "worker")],
+    ),
+    (
+        "check a: true\ncheck b: true\nexpect \"x\" {\n  role \"tester\"\n  plan\n}\n",
+        &[("lang::unexpected_argument", "\"tester\"")],
+    ),
+    (
+        "check a: true\ncheck b: true\nexpect \"x\" {\n  plan\n  role tester\n  role worker\n}\n",
+        &[("contract::duplicate_line", "role worker")],
+    ),
+    ("check a: true\ncheck b: true\nexpect \"x\" {\n  plan c\n}\n", &[("contract::unknown_check", "c")]),
+    (
+        "check a: true\ncheck b: true\nexpect \"x\" {\n  runs a c\n  skips d\n}\n",
+        &[("contract::unknown_check", "c"), ("contract::unknown_check", "d")],
+    ),
+    ("check a: true\ncheck b: true\nexpect \"x\" {\n  plan ns/c\n}\n", &[("contract::unknown_check", "ns/c")]),
+    ("check a: true\ncheck b: true\nexpect \"x\" {\n  plan a 1x\n}\n", &[("lang::bad_name", "1x")]),
+    ("check a: true\ncheck b: true\nexpect \"x\" {\n  plan a, b\n}\n", &[("lang::unexpected_argument", ",")]),
+    ("check a: true\ncheck b: true\nexpect \"x\" {\n  plan \"a\"\n}\n", &[("lang::unexpected_argument", "\"a\"")]),
+    (
+        "check a: true\ncheck b: true\nexpect \"x\" {\n  plan a\n  plan b\n}\n",
+        &[("contract::duplicate_line", "plan b")],
+    ),
+    ("check a: true\ncheck b: true\nexpect \"x\" {\n  plan a b a\n}\n", &[("contract::expect_conflict", "a")]),
+    ("check a: true\ncheck b: true\nexpect \"x\" {\n  runs a a\n}\n", &[("contract::expect_conflict", "a")]),
+    ("check a: true\ncheck b: true\nexpect \"x\" {\n  runs a\n  skips a\n}\n", &[("contract::expect_conflict", "a")]),
+    ("check a: true\ncheck b: true\nexpect \"x\" {\n  plan a\n  runs b\n}\n", &[("contract::expect_conflict", "b")]),
+    ("check a: true\ncheck b: true\nexpect \"x\" {\n  plan\n  runs a\n}\n", &[("contract::expect_conflict", "a")]),
+    ("check a: true\ncheck b: true\nexpect \"x\" {\n  runs\n}\n", &[("lang::missing_argument", "runs")]),
+    ("check a: true\ncheck b: true\nexpect \"x\" {\n  skips\n}\n", &[("lang::missing_argument", "skips")]),
+    ("check a: true\ncheck b: true\nexpect \"x\" {\n  changed\n  plan\n}\n", &[("lang::missing_argument", "changed")]),
+    (
+        "check a: true\ncheck b: true\nexpect \"x\" {\n  changed src/a.rs\n  plan\n}\n",
+        &[("lang::unexpected_argument", "src/a.rs")],
+    ),
+    (
+        "check a: true\ncheck b: true\nexpect \"x\" {\n  changed \"../x\"\n  plan\n}\n",
+        &[("contract::path", "\"../x\"")],
+    ),
+    (
+        "check a: true\ncheck b: true\nexpect \"x\" {\n  changed \"added:/x\"\n  plan\n}\n",
+        &[("contract::path", "\"added:/x\"")],
+    ),
+    (
+        "check a: true\ncheck b: true\nexpect \"x\" {\n  changed \"deleted:\"\n  plan\n}\n",
+        &[("contract::path", "\"deleted:\"")],
+    ),
+    ("check a: true\ncheck b: true\nexpect \"x\" {\n  changed \".\"\n  plan\n}\n", &[("contract::path", "\".\"")]),
+    (
+        "check a: true\ncheck b: true\nexpect \"x\" {\n  changed \"src/**\"\n  plan\n}\n",
+        &[("contract::glob_in_path", "\"src/**\"")],
+    ),
+    (
+        "check a: true\ncheck b: true\nexpect \"x\" {\n  exists \"src/*\"\n  plan\n}\n",
+        &[("contract::glob_in_path", "\"src/*\"")],
+    ),
+    ("check a: true\ncheck b: true\nexpect \"x\" {\n  exists \"\"\n  plan\n}\n", &[("contract::path", "\"\"")]),
+    (
+        "check a: true\ncheck b: true\nexpect \"x\" {\n  exists \"a\"\n  exists \"b\"\n  plan\n}\n",
+        &[("contract::duplicate_line", "exists \"b\"")],
+    ),
+    ("check a: true\ncheck b: true\nexpect \"x\" {\n  exists\n  plan\n}\n", &[("lang::missing_argument", "exists")]),
+    ("check a: true\ncheck b: true\nexpect \"x\" {\n  tier 3\n  plan\n}\n", &[("lang::bad_number", "3")]),
+    ("check a: true\ncheck b: true\nexpect \"x\" {\n  tier 1 {\n  plan\n}\n", &[("lang::unexpected_block", "{")]),
+    (
+        "check a: true\ncheck b: true\nexpect \"x\" {\n  risk-level severe\n  plan\n}\n",
+        &[("lang::unknown_word", "severe")],
+    ),
+    ("check a: true\ncheck b: true\nexpect \"x\" {\n  risk-level hgih\n  plan\n}\n", &[("lang::unknown_word", "hgih")]),
+    ("check a: true\ncheck b: true\nexpect \"x\" {\n  at midnight\n  plan\n}\n", &[("lang::unknown_word", "midnight")]),
+    ("check a: true\ncheck b: true\nexpect \"x\" {\n  at\n  plan\n}\n", &[("lang::missing_argument", "at")]),
+    (
+        "check a: true\ncheck b: true\nexpect \"x\" {\n  command true\n  plan\n}\n",
+        &[("lang::unexpected_argument", "true")],
+    ),
+    (
+        "check a: true\ncheck b: true\nexpect \"x\" {\n  command \"a\" \"b\"\n  plan\n}\n",
+        &[("lang::unexpected_argument", "\"b\"")],
+    ),
+    ("check a: true\ncheck b: true\nexpect \"x\" {\n  rusn a\n}\n", &[("lang::unknown_statement", "rusn")]),
+    (
+        "check a: true\ncheck b: true\nexpect \"x\" {\n  check c: true\n  plan\n}\n",
+        &[("lang::misplaced_statement", "check")],
+    ),
+    ("check a: true\nplan a\n", &[("lang::misplaced_statement", "plan")]),
+    ("check a: true\nexpect {\n  plan a\n}\n", &[("lang::missing_argument", "{")]),
+    ("check a: true\nexpect x {\n  plan a\n}\n", &[("lang::unexpected_argument", "x")]),
+    ("check a: true\nexpect \"x\"\n", &[("lang::missing_block", "expect")]),
+    ("check a: true\nexpect \"x\" { plan a }\n", &[("lang::block_on_one_line", " plan a }")]),
+    ("check a: true\nexpect \"x\" {\n  plan a\n", &[("lang::unclosed_block", "{")]),
+    ("check a: true\nexpect \"x\" {\n  plan a\nexpect \"y\" {\n  plan a\n}\n", &[("lang::unclosed_block", "{")]),
+    ("check a: true\nexpect \"\" {\n  plan a\n}\n", &[("contract::expect_title", "\"\"")]),
+    (
+        "check a: true\nexpect \"x\" {\n  plan a\n}\nexpect \"x\" {\n  plan\n}\n",
+        &[("contract::duplicate_name", "\"x\"")],
+    ),
+    (
+        "byRole tester {\n  expect \"x\" {\n    plan a\n  }\n}\ncheck a: true\n",
+        &[("lang::misplaced_statement", "expect")],
+    ),
+    ("# a.test.vplan\nexpect \"x\" {\n  plan a b\n}\n", &[("contract::tests_missing", "expect")]),
+    ("# a.test.vplan\n", &[("contract::tests_missing", "")]),
+    (
+        "# a.test.vplan\ntests verify.vplan\nexpect \"x\" {\n  plan a b\n}\n",
+        &[("lang::unexpected_argument", "verify.vplan")],
+    ),
+    (
+        "# a.test.vplan\ntests \"a\"\ntests \"b\"\nexpect \"x\" {\n  plan a b\n}\n",
+        &[("contract::duplicate_line", "\"b\"")],
+    ),
+    (
+        "# a.test.vplan\ntests \"a\"\ncheck c: true\nexpect \"x\" {\n  plan c\n}\n",
+        &[("contract::not_a_test", "check"), ("contract::unknown_check", "c")],
+    ),
+    (
+        "# a.test.vplan\ntests \"a\"\nexpect \"x\" {\n  role testr\n}\n",
+        &[("contract::empty_expect", "\"x\""), ("contract::unknown_role", "testr")],
+    ),
+    (
+        "# a.test.vplan\ntests \"a\"\nexpect \"x\" {\n  plan b\n}\nexpect \"x\" {\n  plan\n}\n",
+        &[("contract::duplicate_name", "\"x\"")],
+    ),
+    ("tests \"a\"\ncheck a: true\n", &[("contract::tests_misplaced", "\"a\"")]),
+    ("check a {\n  run true\n  tests \"a\"\n}\n", &[("lang::misplaced_statement", "tests")]),
     (
         "chek a: true\ncheck b: x && y\ncheck b {\n  run true\n  needs c\n  timeout 5\n}\nbyRole testr {\n  check d: true\n}\n",
         &[
@@ -949,12 +1131,16 @@ const MALFORMED: &[(&str, &[(&str, &str)])] = &[
 
 #[test]
 fn malformed() {
+    let mut wrong = Vec::new();
     for (text, want) in HEADERS.iter().chain(MALFORMED) {
         let text = whole(text);
         let (_, all, sources) = read(&text);
         let got: Vec<(&str, &str)> = all.iter().map(|d| found(d, &sources)).collect();
-        assert_eq!(&got, want, "{text}");
+        if got != *want {
+            wrong.push(format!("{text}wanted {want:?}\n   got {got:?}"));
+        }
     }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
 
 /// Whatever is cut off, left out or doubled: messages that keep the conventions, and no panic.

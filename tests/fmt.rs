@@ -193,4 +193,8 @@ fn statements_that_came_later_need_no_code_of_their_own() {
     project.run(&["fmt", "a.vplan"]).exits(0);
     let want = "vplan 1\n# shared\nimport \"x.vplan\" as n \\\n    at \"apps\" # here\n";
     assert_eq!(project.read("a.vplan"), want);
+    project.write("b.test.vplan", "vplan 1\ntests  'verify.vplan'\n\nexpect 'a'   {\n# who\n\n\nrole   tester\n changed  'x' 'y' # c\nplan a b\n}\n");
+    project.run(&["fmt", "b.test.vplan"]).exits(0);
+    let want = "vplan 1\ntests \"verify.vplan\"\n\nexpect \"a\" {\n  # who\n\n  role tester\n  changed \"x\" \"y\" # c\n  plan a b\n}\n";
+    assert_eq!(project.read("b.test.vplan"), want);
 }

@@ -159,7 +159,7 @@ fn bad_proposers() {
         ("I would run `make test`.", "not the JSON"),
         ("[\"make test\"]", "not the JSON"),
         (r#"{"commands":"make test"}"#, "invalid type"),
-        (r#"{"commands":[42]}"#, "expected a string"),
+        (r#"{"commands":[42]}"#, "neither a string nor an object"),
         (r#"{"commands":["make test"],"exec":true}"#, "unknown field"),
         (r#"{"commands":["make\u0000test"]}"#, "NUL"),
         ("\u{1b}[2J{}", "not the JSON"),

@@ -356,7 +356,7 @@ fn shards(project: &Project, count: u32, exits: &[i32]) -> Vec<String> {
             let shard = format!("{i}/{count}");
             let ran = project.run(&["run", "--plan", "p.kdl", "--shard", &shard, "--records", &records]);
             ran.exits(exits[i as usize - 1]);
-            let runs = std::fs::read_dir(project.path(&format!("{records}/runs")));
+            let runs = std::fs::read_dir(project.path(format!("{records}/runs")));
             let runs = runs.or_else(|_| std::fs::read_dir(project.path(&records))).unwrap();
             let run = runs.map(|e| e.unwrap().path()).find(|p| p.is_dir()).unwrap();
             run.to_str().unwrap().to_owned()

@@ -131,6 +131,8 @@ pub fn condition() -> impl Strategy<Value = Condition> {
         .prop_map(|r| Test::Role(r.into_iter().map(str::to_owned).collect()));
     let exists =
         prop::sample::subsequence(&PATHS[..4], 1..3).prop_map(|p| Test::Exists(p.into_iter().map(repo_path).collect()));
+    let absent =
+        prop::sample::subsequence(&PATHS[..4], 1..3).prop_map(|p| Test::Absent(p.into_iter().map(repo_path).collect()));
     let test = prop_oneof![
         2 => roles,
         4 => selection().prop_map(Test::ChangedAny),
@@ -138,6 +140,7 @@ pub fn condition() -> impl Strategy<Value = Condition> {
         2 => selection().prop_map(Test::ChangedOnly),
         2 => selection().prop_map(Test::ChangedNone),
         1 => exists,
+        1 => absent,
     ];
     (test, 1_usize..100).prop_map(|(test, line)| Condition { line, source: SourceId::default(), test })
 }

@@ -28,6 +28,38 @@ pub struct ChangedFile {
     pub status: Status,
 }
 
+/// What stands in front of a path that a person names, and the status that it says.
+const PREFIXES: [(&[u8], Status); 5] = [
+    (b"added:", Status::Added),
+    (b"modified:", Status::Modified),
+    (b"deleted:", Status::Deleted),
+    (b"type-changed:", Status::TypeChanged),
+    // For a path that begins like one of these.
+    (b":", Status::Modified),
+];
+
+/// Takes the status off what a person wrote: `deleted:a.ts`, `a.ts` (modified), `:added:a.ts` (the path `added:a.ts`).
+#[must_use]
+pub fn split_status(text: &[u8]) -> (Status, &[u8]) {
+    let found = PREFIXES.iter().find_map(|(prefix, status)| Some((*status, text.strip_prefix(*prefix)?)));
+    found.unwrap_or((Status::Modified, text))
+}
+
+impl ChangedFile {
+    /// The file as [`split_status`] reads it.
+    #[must_use]
+    pub fn to_named(&self) -> Vec<u8> {
+        let plain = self.path.as_bytes();
+        let like_one = PREFIXES.iter().any(|(prefix, _)| plain.starts_with(prefix));
+        let prefix = match self.status {
+            Status::Modified if !like_one => &b""[..],
+            Status::Modified => b":",
+            status => PREFIXES.iter().find(|(_, s)| *s == status).map_or(&b""[..], |(prefix, _)| prefix),
+        };
+        [prefix, plain].concat()
+    }
+}
+
 /// All changed files of a request: sorted bytewise, each path once. Cheap to clone.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Vec<ChangedFile>")]

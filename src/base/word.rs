@@ -1,6 +1,7 @@
 //! How is a string of bytes kept, written as JSON, and shown to people?
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use std::borrow::Cow;
 
 /// An argument, a value or a piece of output: bytes, most of the time UTF-8.
 ///
@@ -169,6 +170,30 @@ pub fn visible(bytes: &[u8]) -> String {
         }
     }
     out
+}
+
+/// Writes a string of the contract language in the shorter of the two quotings; with `"` when both are equally long or only that can hold it.
+#[must_use]
+pub fn quote_string(text: &str) -> Cow<'_, str> {
+    let hidden = text.chars().any(is_unsafe_to_show);
+    let escapes = text.bytes().filter(|b| matches!(b, b'"' | b'\\')).count();
+    if !hidden && escapes > 0 && !text.contains('\'') {
+        return Cow::Owned(format!("'{text}'"));
+    }
+    let mut out = String::with_capacity(text.len() + escapes + 2);
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => out.extend(['\\', c]),
+            '\n' => out.push_str("\\n"),
+            '\t' => out.push_str("\\t"),
+            '\r' => out.push_str("\\r"),
+            c if is_unsafe_to_show(c) => out.extend(c.escape_unicode()),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    Cow::Owned(out)
 }
 
 #[cfg(test)]

@@ -57,6 +57,7 @@ impl CommandLine {
             "plan" => PlanArgs::augment_args,
             "recover" => Recover::augment_args,
             "run" => Run::augment_args,
+            "test" => super::command::test::Test::augment_args,
             _ => return None,
         };
         let subcommand = augment(clap::Command::new(name.to_owned()));
@@ -121,6 +122,8 @@ pub enum Format {
     Mermaid,
     /// `explain`: a script to copy.
     Shell,
+    /// `test`: XML for servers that collect it.
+    Junit,
 }
 
 /// When to use colour.
@@ -155,6 +158,8 @@ pub enum Command {
     Merge(Merge),
     /// Compare two plans, or two contracts: what differs, and what of it weakens.
     Diff(Diff),
+    /// Run the tests of the contract: does it ask for what it should?
+    Test(super::command::test::Test),
     /// Repair a list of commands, or a plan, of which one failed because the plan was wrong.
     Recover(Recover),
     /// Say why a command failed.
@@ -586,6 +591,8 @@ mod tests {
             ("fmt --check a.vplan - --format json", true),
             ("diff a.json b.json --exit-code", true),
             ("diff --base main --strict --contract c", true),
+            ("test a.test.vplan --filter x --list", true),
+            ("test --min-coverage 80", true),
             ("classify --command x --exit -1", true),
             ("recover --command a --command b --failed 2 --exit 1", true),
             // Everything else takes the long way.
@@ -597,6 +604,8 @@ mod tests {
             ("explain --help", false),
             ("--version", false),
             ("explain --no-such-flag", false),
+            ("test --min-coverage 101", false),
+            ("test --filter x --min-coverage 1", false),
             ("explain --all --staged", false),
             ("plan --skip a", false),
             ("run --jobs 0", false),

@@ -43,6 +43,7 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Command::Run(args) => command::run::run(&line.global, &args, &terminal),
         Command::Merge(args) => command::merge::run(&line.global, &args, &terminal),
         Command::Diff(args) => command::diff::run(&line.global, &args, &terminal),
+        Command::Test(args) => command::test::run(&line.global, &args, &terminal),
         Command::Recover(args) => command::recover::run(&line.global, &args, &terminal),
         Command::Classify(args) => command::classify::run(&line.global, &args, &terminal),
         Command::Argv(args) => command::argv::run(&line.global, &args, &terminal),

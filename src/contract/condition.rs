@@ -18,6 +18,7 @@ pub fn holds(test: &Test, role: &str, changes: &ChangeSet, exists: impl Fn(&Repo
         Test::ChangedOnly(selection) => !changes.is_empty() && selected(selection) == changes.len(),
         Test::ChangedNone(selection) => selected(selection) == 0,
         Test::Exists(paths) => paths.iter().all(exists),
+        Test::Absent(paths) => !paths.iter().any(exists),
     }
 }
 
@@ -94,5 +95,8 @@ mod tests {
         let exists = Test::Exists(vec![path("a"), path("b/c")]);
         assert!(holds(&exists, "worker", &none, |_| true));
         assert!(!holds(&exists, "worker", &none, |p| *p == path("a")));
+        let absent = Test::Absent(vec![path("a"), path("b/c")]);
+        assert!(holds(&absent, "worker", &none, |_| false));
+        assert!(!holds(&absent, "worker", &none, |p| *p == path("b/c")));
     }
 }

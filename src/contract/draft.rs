@@ -68,6 +68,10 @@ pub struct Draft {
     pub gate: Vec<At<Gate>>,
     /// `judge-with` statements.
     pub judge_with: Vec<At<Command>>,
+    /// `expect` blocks.
+    pub expects: Vec<Expect>,
+    /// `tests` statements, which only files of tests have.
+    pub tests: Vec<At<String>>,
 }
 
 /// `import STRING [as NAME] [at STRING]`
@@ -174,6 +178,8 @@ pub enum Condition {
     ChangedNone(Vec<Sel>),
     /// `whenExists`
     Exists(Vec<At<String>>),
+    /// `whenAbsent`
+    Absent(Vec<At<String>>),
 }
 
 /// A check, or a `use` of one.
@@ -415,4 +421,59 @@ pub enum Gate {
     OnExhausted(String),
     /// `propagate WORD`
     Propagate(String),
+}
+
+/// `expect STRING { … }`: a test of the contract itself.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Expect {
+    /// What it says.
+    pub title: At<String>,
+    /// Its lines in the order of the text; repetitions have not been looked for.
+    pub lines: Vec<At<ExpectLine>>,
+    /// Whether a line of it could not be read, so that what is missing needs no message.
+    pub broken: bool,
+}
+
+/// A line of an `expect`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ExpectLine {
+    /// `role NAME`
+    Role(At<String>),
+    /// `changed STR…`: each a path, perhaps behind `added:`, `modified:`, `deleted:`, `type-changed:` or `:`.
+    Changed(Vec<At<String>>),
+    /// `tier N`
+    Tier(u8),
+    /// `risk-level LEVEL`
+    RiskLevel(super::expect::RiskLevel),
+    /// `at milestone-end|run-end …`
+    At(Vec<super::expect::End>),
+    /// `command STR`
+    Command(Command),
+    /// `exists STR…`
+    Exists(Vec<At<String>>),
+    /// `plan NAME…`
+    Plan(Vec<At<String>>),
+    /// `runs NAME…`
+    Runs(Vec<At<String>>),
+    /// `skips NAME…`
+    Skips(Vec<At<String>>),
+}
+
+impl ExpectLine {
+    /// The word that begins it.
+    #[must_use]
+    pub fn keyword(&self) -> &'static str {
+        match self {
+            ExpectLine::Role(_) => "role",
+            ExpectLine::Changed(_) => "changed",
+            ExpectLine::Tier(_) => "tier",
+            ExpectLine::RiskLevel(_) => "risk-level",
+            ExpectLine::At(_) => "at",
+            ExpectLine::Command(_) => "command",
+            ExpectLine::Exists(_) => "exists",
+            ExpectLine::Plan(_) => "plan",
+            ExpectLine::Runs(_) => "runs",
+            ExpectLine::Skips(_) => "skips",
+        }
+    }
 }

@@ -102,6 +102,20 @@ codes! {
     /// Sequences that grow too large with `*`.
     SEQUENCE_SIZE = "sequence_size";
 
+    // Tests of a contract.
+    /// An `expect` that asserts nothing.
+    EMPTY_EXPECT = "empty_expect";
+    /// An `expect` whose title is blank.
+    EXPECT_TITLE = "expect_title";
+    /// Assertions that cannot hold together.
+    EXPECT_CONFLICT = "expect_conflict";
+    /// `tests` in a contract, where only files of tests have it.
+    TESTS_MISPLACED = "tests_misplaced";
+    /// A file of tests that does not say which contract it tests.
+    TESTS_MISSING = "tests_missing";
+    /// A statement that does not stand in a file of tests.
+    NOT_A_TEST = "not_a_test";
+
     // Warnings.
     /// A contract without checks.
     NO_CHECKS = "no_checks";

@@ -5,6 +5,7 @@ pub mod condition;
 mod cycle;
 pub mod draft;
 pub mod error;
+pub mod expect;
 pub mod import;
 mod order;
 mod policy;
@@ -54,6 +55,8 @@ pub struct Contract {
     pub gate: Gate,
     /// `judge-with`.
     pub judge_with: Option<Command>,
+    /// The contract's own tests, in file order. No plan depends on them.
+    pub expects: Vec<expect::Expect>,
 }
 
 impl Contract {
@@ -205,6 +208,8 @@ pub enum Test {
     ChangedNone(Selection),
     /// `whenExists`: each path exists.
     Exists(Vec<RepoPath>),
+    /// `whenAbsent`: none of the paths exists.
+    Absent(Vec<RepoPath>),
 }
 
 impl Test {
@@ -218,6 +223,7 @@ impl Test {
             Test::ChangedOnly(_) => "whenChangedOnly",
             Test::ChangedNone(_) => "whenChangedNone",
             Test::Exists(_) => "whenExists",
+            Test::Absent(_) => "whenAbsent",
         }
     }
 }

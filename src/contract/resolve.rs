@@ -35,6 +35,13 @@ pub(super) struct Names<'d> {
 const COMPARISONS: usize = 200_000;
 
 impl<'d> Names<'d> {
+    /// No names at all, for looking up what was meant elsewhere.
+    pub(super) fn none() -> Self {
+        let (defined, checks, paths, roles) = Default::default();
+        let (absent, inclusions) = Default::default();
+        Self { defined, checks, paths, roles, absent, inclusions, comparisons: Cell::new(COMPARISONS) }
+    }
+
     /// Collects the names; reports those that are defined twice or too long.
     pub(super) fn collect(draft: &'d Draft, caps: &Caps, incomplete: bool, sink: &mut Diagnostics) -> Self {
         let defined: Vec<&Check> = draft

@@ -132,31 +132,7 @@ impl Checker<'_> {
 
     /// A path that the contract names; reports what can be none of the repository's.
     pub(super) fn path(&mut self, what: &str, text: &str, place: Place) -> Option<RepoPath> {
-        let fault = match RepoPath::parse(text.as_bytes()) {
-            Ok(path) => return Some(path),
-            Err(fault) => fault,
-        };
-        let text = visible(text.as_bytes());
-        let (message, help) = match fault {
-            PathError::Empty => (format!("{what} is empty"), Some("the repository's root is `.`".to_owned())),
-            PathError::Absolute => {
-                let relative = text.trim_start_matches('/');
-                let help = if relative.is_empty() { ".".to_owned() } else { relative.to_owned() };
-                (
-                    format!("{what} `{text}` is absolute"),
-                    Some(format!("paths begin at the repository's root: `{help}`")),
-                )
-            }
-            PathError::Outside => (
-                format!("{what} `{text}` leaves the repository"),
-                Some("paths begin at the repository's root, not at the contract's directory".to_owned()),
-            ),
-            PathError::Nul => (format!("{what} holds a NUL character"), None),
-        };
-        let mut error = Diagnostic::error(super::error::PATH, message).label(place, "not a path of the repository");
-        error.help = help;
-        self.sink.push(error);
-        None
+        repo_path(what, text, place, self.sink)
     }
 
     /// Warns of a path that looks like a glob. What `at` put in front of it was examined there.
@@ -264,6 +240,32 @@ fn glob_error(text: &str, fault: GlobError, item: &Sel) -> Diagnostic {
     let mut error = Diagnostic::error(GLOB, fault.message).label(place, "in this glob");
     error.help = fault.help;
     error
+}
+
+/// A path that somebody wrote; reports what can be none of the repository's.
+pub(super) fn repo_path(what: &str, text: &str, place: Place, sink: &mut Diagnostics) -> Option<RepoPath> {
+    let fault = match RepoPath::parse(text.as_bytes()) {
+        Ok(path) => return Some(path),
+        Err(fault) => fault,
+    };
+    let text = visible(text.as_bytes());
+    let (message, help) = match fault {
+        PathError::Empty => (format!("{what} is empty"), Some("the repository's root is `.`".to_owned())),
+        PathError::Absolute => {
+            let relative = text.trim_start_matches('/');
+            let help = if relative.is_empty() { ".".to_owned() } else { relative.to_owned() };
+            (format!("{what} `{text}` is absolute"), Some(format!("paths begin at the repository's root: `{help}`")))
+        }
+        PathError::Outside => (
+            format!("{what} `{text}` leaves the repository"),
+            Some("paths begin at the repository's root, not at the contract's directory".to_owned()),
+        ),
+        PathError::Nul => (format!("{what} holds a NUL character"), None),
+    };
+    let mut error = Diagnostic::error(super::error::PATH, message).label(place, "not a path of the repository");
+    error.help = help;
+    sink.push(error);
+    None
 }
 
 /// Whether a path was probably meant as a glob.

@@ -3,7 +3,7 @@
 //! This file walks the draft; what its parts mean is decided beside it: `resolve` (names), `selection` (globs), `settings`
 //! and `body` (checks), `order` (`needs`, `sequence`, tiers), `policy` (everything about the whole contract).
 
-use super::draft::{self, Draft, Entry};
+use super::draft::{self, At, Draft, Entry};
 use super::error::{CHANGED_IN_NONE, IMPORT, NO_CHECKS, TIER_AROUND_USE, TOO_MANY_CHECKS, UNKNOWN_ROLE};
 use super::import;
 use super::order::Edges;
@@ -13,6 +13,7 @@ use super::settings::Values;
 use super::{Check, CheckIndex, Condition, Contract, Placement, Test};
 use crate::base::canon::Digest;
 use crate::base::diagnostic::{Diagnostic, Diagnostics};
+use crate::base::path::RepoPath;
 use crate::base::source::Sources;
 use crate::base::span::Place;
 use crate::base::word::visible;
@@ -133,6 +134,7 @@ impl<'d> Checker<'d> {
             recover: self.recover(),
             gate: self.gate(),
             judge_with: self.judge_with(),
+            expects: self.expects(),
             checks: checks.into_iter().collect::<Option<_>>().unwrap_or_default(),
             conditions: conditions.into_iter().collect::<Option<_>>().unwrap_or_default(),
             risks,
@@ -196,14 +198,8 @@ impl<'d> Checker<'d> {
             draft::Condition::ChangedAll(items) => Test::ChangedAll(self.selection(items)?),
             draft::Condition::ChangedOnly(items) => Test::ChangedOnly(self.selection(items)?),
             draft::Condition::ChangedNone(items) => Test::ChangedNone(self.selection(items)?),
-            draft::Condition::Exists(paths) => {
-                let mut known = Vec::with_capacity(paths.len());
-                for path in paths {
-                    self.warn_of_path("what `whenExists` asks for", &path.value, path.place);
-                    known.push(self.path("the path", &path.value, path.place));
-                }
-                Test::Exists(known.into_iter().collect::<Option<_>>()?)
-            }
+            draft::Condition::Exists(paths) => Test::Exists(self.paths_asked("whenExists", paths)?),
+            draft::Condition::Absent(paths) => Test::Absent(self.paths_asked("whenAbsent", paths)?),
         };
         Some(Condition { line: line(self.sources, head.place), source: head.place.source, test })
     }
@@ -212,6 +208,16 @@ impl<'d> Checker<'d> {
     fn left_behind(&self, role: &draft::At<String>) -> Option<Place> {
         let mut same = self.draft.inclusions.iter().filter(|i| i.source == role.place.source);
         same.find_map(|i| i.roles.iter().find(|r| r.value == role.value)).map(|r| r.place)
+    }
+
+    /// The paths of `whenExists` and `whenAbsent`, all looked at before one is refused.
+    fn paths_asked(&mut self, keyword: &str, paths: &[At<String>]) -> Option<Vec<RepoPath>> {
+        let mut known = Vec::with_capacity(paths.len());
+        for path in paths {
+            self.warn_of_path(&format!("what `{keyword}` asks for"), &path.value, path.place);
+            known.push(self.path("the path", &path.value, path.place));
+        }
+        known.into_iter().collect()
     }
 
     /// Where each check applies: its definition, then each `use` of it in file order.

@@ -3,6 +3,10 @@
 //! For mode `fallback`, and for `vplan init`. Only what stands at the root, only what the repository itself declares, in
 //! a fixed order; a file that cannot be read declares nothing.
 
+pub mod propose;
+mod scripts;
+mod toolchain;
+
 use super::facts::{makefile, package};
 use super::files::beneath::Beneath;
 use crate::base::command::Command;

@@ -12,7 +12,7 @@ use crate::base::diagnostic::{Code, Diagnostic, Diagnostics, Severity};
 use crate::base::origin::GitOrigin;
 use crate::base::path::{PathError, RepoPath};
 use crate::base::source::{Source, Sources};
-use crate::base::span::{Place, Span};
+use crate::base::span::{Place, SourceId, Span};
 use crate::base::unit::show_size;
 use crate::base::word::visible;
 use crate::contract::Contract;
@@ -224,8 +224,15 @@ pub fn load(site: &Site, wanted: &Wanted<'_>, pins: &mut dyn Pins) -> Result<Loa
 }
 
 fn understand(path: &RepoPath, bytes: &[u8], sources: &mut Sources, sink: &mut Diagnostics) -> Option<Draft> {
-    let text = match std::str::from_utf8(bytes) {
-        Ok(text) => text,
+    let id = decode(path, bytes, sources, sink)?;
+    // What was read is as large as it may be.
+    Some(front::lower_within(sources, id, usize::MAX, sink))
+}
+
+/// Keeps a file as text. `None`, and a message, when it is none.
+pub(super) fn decode(path: &RepoPath, bytes: &[u8], sources: &mut Sources, sink: &mut Diagnostics) -> Option<SourceId> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Some(sources.add(Source::new(path.to_string(), text))),
         Err(e) => {
             let at = e.valid_up_to();
             // The place is counted in the text as it is kept, without its byte-order mark and carriage returns.
@@ -237,12 +244,9 @@ fn understand(path: &RepoPath, bytes: &[u8], sources: &mut Sources, sink: &mut D
             let place = Place::new(id, Span::new(start, start + '\u{fffd}'.len_utf8()));
             let diagnostic = Diagnostic::error(NOT_UTF8, message).label(place, "no character begins with this byte");
             sink.push(diagnostic.help("save the file as UTF-8"));
-            return None;
+            None
         }
-    };
-    let id = sources.add(Source::new(path.to_string(), text));
-    // What was read is as large as it may be.
-    Some(front::lower_within(sources, id, usize::MAX, sink))
+    }
 }
 
 /// The path of the contract below the root.

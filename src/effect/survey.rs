@@ -80,7 +80,11 @@ fn may_apply(site: &Site, contract: &Contract, check: &Check) -> bool {
     let absent = |path: &RepoPath| std::fs::metadata(site.root.join(path.to_os())).is_err();
     check.placements.iter().any(|placement| {
         let mut conditions = placement.conditions.iter().filter_map(|i| contract.conditions.get(*i));
-        !conditions.any(|c| matches!(&c.test, Test::Exists(paths) if paths.iter().any(absent)))
+        !conditions.any(|c| match &c.test {
+            Test::Exists(paths) => paths.iter().any(absent),
+            Test::Absent(paths) => !paths.iter().all(absent),
+            _ => false,
+        })
     })
 }
 
@@ -163,7 +167,7 @@ fn selecting(draft: &Draft) -> Vec<(&str, Place)> {
         | Condition::ChangedAll(items)
         | Condition::ChangedOnly(items)
         | Condition::ChangedNone(items) => items.as_slice(),
-        Condition::Role(_) | Condition::Exists(_) => &[],
+        Condition::Role(_) | Condition::Exists(_) | Condition::Absent(_) => &[],
     }));
     let lists = lists.chain(settings.map(|setting| match &setting.value {
         Setting::Unchanged(items) | Setting::Inputs(items) | Setting::Context(items) => items.as_slice(),

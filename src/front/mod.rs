@@ -10,6 +10,7 @@ mod tree;
 pub mod std;
 pub mod verify_contract_json;
 pub mod vplan;
+pub mod vplan_test;
 mod vplan_value;
 
 use crate::base::diagnostic::Diagnostics;

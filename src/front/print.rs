@@ -4,13 +4,13 @@
 
 use crate::base::command::{Env, to_text};
 use crate::base::unit::{show_duration, show_size};
+use crate::base::word::quote_string as quote;
 use crate::base::word::visible;
 use crate::check::Severity;
 use crate::check::request::{Assertion, FileType};
 use crate::contract::draft::{
     At, Check, Condition, Draft, Entry, Gate, Group, Limit, Recover, Scope, Sel, SelKind, Setting, Verb,
 };
-use crate::lang::format::quote;
 use crate::lang::statement::{Context, Keyword, find};
 use std::collections::BTreeMap;
 
@@ -219,6 +219,7 @@ fn head(condition: &Condition) -> String {
         Condition::ChangedOnly(items) => format!("whenChangedOnly {}", sels(items)),
         Condition::ChangedNone(items) => format!("whenChangedNone {}", sels(items)),
         Condition::Exists(paths) => format!("whenExists {}", strings(paths)),
+        Condition::Absent(paths) => format!("whenAbsent {}", strings(paths)),
     }
 }
 

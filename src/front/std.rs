@@ -25,6 +25,11 @@ macro_rules! shipped {
 }
 
 shipped! {
+    "docs" 1
+    "go" 1
+    "make" 1
+    "node" 1
+    "python" 1
     "rust" 1
 }
 

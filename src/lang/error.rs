@@ -41,8 +41,6 @@ codes! {
     UNKNOWN_STATEMENT = "unknown_statement";
     /// A statement stands in a block where it has no meaning.
     MISPLACED_STATEMENT = "misplaced_statement";
-    /// `expect`, which belongs to a later version of this program.
-    EXPECT_UNSUPPORTED = "expect_unsupported";
     /// A block without its `}`.
     UNCLOSED_BLOCK = "unclosed_block";
     /// A `}` without its block.

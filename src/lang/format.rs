@@ -8,8 +8,7 @@ use super::ast::{Arg, Ast, Node, Value};
 use super::statement::Context;
 use crate::base::canon::Digest;
 use crate::base::command::{Command, Env, to_text};
-use crate::base::word::is_unsafe_to_show;
-use std::borrow::Cow;
+use crate::base::word::quote_string;
 
 /// Writes a tree. For one that was read without errors, reading the result gives the same tree, up to spans, trivia and the
 /// order of settings; and writing it again gives the same text.
@@ -96,7 +95,7 @@ fn write_arg(arg: &Arg<'_>, out: &mut String) {
             out.push('!');
             out.push_str(name);
         }
-        Value::Str { text, .. } => out.push_str(&quote(text)),
+        Value::Str { text, .. } => out.push_str(&quote_string(text)),
         Value::Command(command) => match &**command {
             Command::Argv { .. } => out.push_str(&command.to_text()),
             Command::Unsupported { text, .. } => out.push_str(text.trim()),
@@ -106,30 +105,6 @@ fn write_arg(arg: &Arg<'_>, out: &mut String) {
             out.push_str(&to_text(&Env::from([(**pair).clone()]), &[]));
         }
     }
-}
-
-/// Writes a string in the shorter of the two quotings; with `"` when both are equally long or only that can hold it.
-#[must_use]
-pub fn quote(text: &str) -> Cow<'_, str> {
-    let hidden = text.chars().any(is_unsafe_to_show);
-    let escapes = text.bytes().filter(|b| matches!(b, b'"' | b'\\')).count();
-    if !hidden && escapes > 0 && !text.contains('\'') {
-        return Cow::Owned(format!("'{text}'"));
-    }
-    let mut out = String::with_capacity(text.len() + escapes + 2);
-    out.push('"');
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => out.extend(['\\', c]),
-            '\n' => out.push_str("\\n"),
-            '\t' => out.push_str("\\t"),
-            '\r' => out.push_str("\\r"),
-            c if is_unsafe_to_show(c) => out.extend(c.escape_unicode()),
-            c => out.push(c),
-        }
-    }
-    out.push('"');
-    Cow::Owned(out)
 }
 
 #[cfg(test)]
@@ -148,7 +123,7 @@ mod tests {
             ("a\tb\n", "\"a\\tb\\n\""),
             ("a\u{202e}b", "\"a\\u{202e}b\""),
         ] {
-            assert_eq!(quote(text), want, "{text:?}");
+            assert_eq!(quote_string(text), want, "{text:?}");
         }
     }
 }

@@ -5,11 +5,12 @@
 //! spelling of commands, whose words are what somebody copies into a shell.
 
 use super::ast::{Arg, Ast, Body, Node, Trivia, Value, same_values};
-use super::format::{is_sorted_block, quote};
+use super::format::is_sorted_block;
 use super::parse::{Caps, parse};
 use crate::base::diagnostic::Diagnostics;
 use crate::base::source::Source;
 use crate::base::span::{SourceId, Span};
+use crate::base::word::quote_string;
 use std::borrow::Cow;
 
 /// What became of a text.
@@ -211,7 +212,7 @@ impl<'a> Writer<'a> {
                 let written = self.slice(arg.span);
                 let piece = match value {
                     // A string that goes on in the next line does so where its author wanted it to.
-                    Value::Str { text, .. } if !written.contains('\n') => quote(text),
+                    Value::Str { text, .. } if !written.contains('\n') => quote_string(text),
                     _ => Cow::Borrowed(written),
                 };
                 self.piece(gap, &piece, depth);

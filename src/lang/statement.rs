@@ -24,6 +24,8 @@ pub enum Context {
     Recover,
     /// A `gate` block.
     Gate,
+    /// An `expect` block.
+    Expect,
     /// A block that is not read, because nothing is known about it.
     Unknown,
 }
@@ -43,6 +45,7 @@ impl Context {
             Context::Scope => "in a `scope` block",
             Context::Recover => "in a `recover` block",
             Context::Gate => "in a `gate` block",
+            Context::Expect => "in an `expect` block",
             Context::Unknown => "in this block",
         }
     }
@@ -72,6 +75,8 @@ pub enum Slot {
     One(Item),
     /// One or more.
     Many(Item),
+    /// Any number, none included.
+    Any(Item),
     /// This very word.
     Literal(&'static str),
     /// This very word and an item behind it, or neither.
@@ -141,6 +146,7 @@ const LIMITS: &[Context] = &[Context::Limits];
 const SCOPE: &[Context] = &[Context::Scope];
 const RECOVER: &[Context] = &[Context::Recover];
 const GATE: &[Context] = &[Context::Gate];
+const EXPECT: &[Context] = &[Context::Expect];
 
 const COMMAND: &[Slot] = &[Slot::Command];
 const STR: &[Slot] = &[Slot::One(Item::Str)];
@@ -174,6 +180,7 @@ statements! {
     WhenChangedOnly "whenChangedOnly" in ENTRY, takes SELS, opens Some(Context::Group), "whenChangedOnly \"GLOB\" … {";
     WhenChangedNone "whenChangedNone" in ENTRY, takes SELS, opens Some(Context::Group), "whenChangedNone \"GLOB\" … {";
     WhenExists "whenExists" in ENTRY, takes STRS, opens Some(Context::Group), "whenExists \"PATH\" … {";
+    WhenAbsent "whenAbsent" in ENTRY, takes STRS, opens Some(Context::Group), "whenAbsent \"PATH\" … {";
     TierBlock "tier" in ENTRY, takes TIER, opens Some(Context::Group), "tier N {";
     Risk "risk" in TOP,
         takes &[
@@ -188,7 +195,8 @@ statements! {
     Recover "recover" in TOP, takes FLAG, opens Some(Context::Recover), "recover {";
     Gate "gate" in TOP, takes FLAG, opens Some(Context::Gate), "gate {";
     JudgeWith "judge-with" in TOP, takes COMMAND, opens None, "judge-with COMMAND";
-    Expect "expect" in TOP, takes &[Slot::Anything], opens Some(Context::Unknown), "expect \"TEXT\" {";
+    Tests "tests" in TOP, takes STR, opens None, "tests \"verify.vplan\"";
+    Expect "expect" in TOP, takes STR, opens Some(Context::Expect), "expect \"TEXT\" {";
 
     Run "run" in CHECK, takes COMMAND, opens None, "run COMMAND";
     Compile "compile" in CHECK, takes COMMAND, opens None, "compile COMMAND";
@@ -255,6 +263,18 @@ statements! {
         "on-exhausted fail";
     Propagate "propagate" in GATE, takes &[Slot::One(Item::Word("`downgrade`, `reset` or `off`"))], opens None,
         "propagate downgrade";
+
+    ExpectRole "role" in EXPECT, takes NAME, opens None, "role NAME";
+    Changed "changed" in EXPECT, takes STRS, opens None, "changed \"PATH\" …";
+    ExpectTier "tier" in EXPECT, takes TIER, opens None, "tier N";
+    RiskLevel "risk-level" in EXPECT, takes &[Slot::One(Item::Word("`low`, `medium` or `high`"))], opens None,
+        "risk-level high";
+    At "at" in EXPECT, takes &[Slot::Many(Item::Word("`milestone-end` or `run-end`"))], opens None, "at milestone-end";
+    ExpectCommand "command" in EXPECT, takes STR, opens None, "command \"TEXT\"";
+    ExpectExists "exists" in EXPECT, takes STRS, opens None, "exists \"PATH\" …";
+    ExpectPlan "plan" in EXPECT, takes &[Slot::Any(Item::Reference)], opens None, "plan NAME …";
+    Runs "runs" in EXPECT, takes REFERENCES, opens None, "runs NAME …";
+    Skips "skips" in EXPECT, takes REFERENCES, opens None, "skips NAME …";
 }
 
 impl Statement {

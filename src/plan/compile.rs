@@ -7,10 +7,10 @@ use super::facts::{Fact, Facts, Question};
 use super::frame::{note, without_contract};
 use super::order::{Constraints, Effects, artifact_bundles, order};
 use super::request::{Mode, Request, Selector};
-use super::select::{Choice, Judged, judge};
+use super::select::{Choice, Judged, Seen, judge};
 use super::{Omitted, Origin, Plan, Reason, Step, digest, step, tier};
 use crate::base::command::Command;
-use crate::base::matching::SHOWN;
+use crate::base::matching::{Matcher, SHOWN};
 use crate::base::word::{Word, visible};
 use crate::contract::{Body, Check, Contract, Role};
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,6 +29,31 @@ pub enum Compiled {
 /// # Errors
 /// Requests that do not fit the contract (an unknown role, an unknown name in `--only`, a skip of a needed check): exit 2.
 pub fn compile(contract: Option<&Contract>, request: &Request, facts: &Facts) -> Result<Compiled, PlanError> {
+    Ok(match assemble(contract, request, facts, None)? {
+        Assembled::Plan(plan, _) => Compiled::Plan(Box::new(digest::seal(*plan))),
+        Assembled::Needs(questions) => Compiled::Needs(questions),
+    })
+}
+
+/// What compiling gives, before the plan is sealed.
+pub(super) enum Assembled {
+    /// The plan without its digest, and what came of the contract's conditions and triggers.
+    Plan(Box<Plan>, Seen),
+    /// Facts that are still missing.
+    Needs(BTreeSet<Question>),
+}
+
+/// Compiles without the digest, for those who only look at the plan. With a matcher of the contract, made once for many requests,
+/// without reasons too: the plan has the same steps in the same order, and neither says why, nor names what was left out.
+///
+/// # Errors
+/// As [`compile`].
+pub(super) fn assemble(
+    contract: Option<&Contract>,
+    request: &Request,
+    facts: &Facts,
+    prepared: Option<&Matcher<'_>>,
+) -> Result<Assembled, PlanError> {
     let nothing = without_contract();
     let input = Input { declared: contract, contract: contract.unwrap_or(&nothing), request };
     let role = input.role()?;
@@ -39,10 +64,10 @@ pub fn compile(contract: Option<&Contract>, request: &Request, facts: &Facts) ->
         plan.notes.push(note("mode-off", "mode is off: nothing is verified".to_owned()));
         let off = |check: &Check| input.defined(check, omitted(&check.id, "mode is off".to_owned(), "mode"));
         plan.omitted = input.contract.checks.iter().map(off).collect();
-        return Ok(Compiled::Plan(Box::new(digest::seal(plan))));
+        return Ok(Assembled::Plan(Box::new(plan), Seen::default()));
     }
 
-    let judged = judge(input.contract, role, &request.changed, facts);
+    let judged = judge(input.contract, role, &request.changed, facts, prepared);
     let (mut tiers, notes) = tier::reach(&input.contract.risks, &judged.pulled, request);
     tiers.iter_mut().filter(|t| t.tier == 1).for_each(|t| t.triggers = judged.triggers(&request.changed));
     plan.notes.extend(notes);
@@ -54,13 +79,13 @@ pub fn compile(contract: Option<&Contract>, request: &Request, facts: &Facts) ->
         fates.push(input.fate(check, &judged, reached, role, restriction, &mut asked));
     }
     if asked.iter().any(|q| facts.get(q).is_none()) {
-        return Ok(Compiled::Needs(asked.into_iter().filter(|q| facts.get(q).is_none()).collect()));
+        return Ok(Assembled::Needs(asked.into_iter().filter(|q| facts.get(q).is_none()).collect()));
     }
     let existing = Existing::new(&request.changed, facts);
     if existing.is_open() && input.wants_changed(&fates, &commands) {
         asked.insert(Question::MissingChanged);
         if facts.get(&Question::MissingChanged).is_none() {
-            return Ok(Compiled::Needs(BTreeSet::from([Question::MissingChanged])));
+            return Ok(Assembled::Needs(BTreeSet::from([Question::MissingChanged])));
         }
     }
     plan.facts = asked
@@ -75,6 +100,7 @@ pub fn compile(contract: Option<&Contract>, request: &Request, facts: &Facts) ->
     let represented = input.merge_anonymous(&mut fates);
     let chosen = input.choose_commands(&commands, &mut fates, role, restriction, &existing);
 
+    let seen = judged.seen();
     // Thousands of reasons have been copied to where they belong.
     drop(judged);
 
@@ -94,7 +120,7 @@ pub fn compile(contract: Option<&Contract>, request: &Request, facts: &Facts) ->
                 members.push(input.member(check, chosen)?);
             }
             Fate::Out(out) => omitted.push(*out),
-            Fate::Merged => {}
+            Fate::Merged | Fate::Untold => {}
         }
     }
     for (_, outcome) in inferred {
@@ -109,7 +135,7 @@ pub fn compile(contract: Option<&Contract>, request: &Request, facts: &Facts) ->
     plan.omitted = omitted;
     plan.tiers = tiers;
     input.arrange(&mut plan, members, &node_of_check);
-    Ok(Compiled::Plan(Box::new(digest::seal(plan))))
+    Ok(Assembled::Plan(Box::new(plan), seen))
 }
 
 /// The arguments that do not change while compiling.
@@ -125,6 +151,8 @@ pub(super) enum Fate {
     Out(Box<Omitted>),
     /// It is the same work as an earlier check.
     Merged,
+    /// It is left out, and nobody asks why.
+    Untold,
 }
 
 /// A contract's check that is part of the plan.
@@ -170,6 +198,7 @@ impl<'a> Input<'a> {
         let unreached =
             || Reason { condition: "tier".to_owned(), names: vec![check.tier.to_string()], ..Reason::default() };
         let (placements, reasons) = match choice {
+            Choice::No(..) if !judged.tells => return Fate::Untold,
             Choice::No(mut text, mut reasons) => {
                 if !reached {
                     text = format!("tier {} was not reached; {text}", check.tier);

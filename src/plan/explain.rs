@@ -89,7 +89,7 @@ pub fn sentence(reason: &Reason, files: usize) -> String {
             visible(reason.glob.as_deref().unwrap_or_default().as_bytes())
         )),
         "byRole" => format!("{keyword} {}{line}", names().join(" ")),
-        "whenExists" => format!("{keyword} {}{line}", names().join(" ")),
+        "whenExists" | "whenAbsent" => format!("{keyword} {}{line}", names().join(" ")),
         super::definition::DEFINITION_CHANGED => {
             format!("the change touches what defines it: {}", matched(reason, files).unwrap_or_default())
         }

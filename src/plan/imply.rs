@@ -15,7 +15,9 @@ pub fn implies(a: &Test, b: &Test) -> bool {
     match (a, b) {
         _ if a == b => true,
         (Test::Role(a), Test::Role(b)) => a.iter().all(|role| b.contains(role)),
-        (Test::Exists(a), Test::Exists(b)) => b.iter().all(|path| a.contains(path)),
+        (Test::Exists(a), Test::Exists(b)) | (Test::Absent(a), Test::Absent(b)) => {
+            b.iter().all(|path| a.contains(path))
+        }
         (Test::ChangedAny(a) | Test::ChangedOnly(a), Test::ChangedAny(b))
         | (Test::ChangedOnly(a), Test::ChangedOnly(b)) => covers(b, a, steps),
         (Test::ChangedNone(a), Test::ChangedNone(b)) => covers(a, b, steps),
@@ -28,7 +30,7 @@ pub fn implies(a: &Test, b: &Test) -> bool {
     }
 }
 
-/// Whether no change makes both hold. With itself: whether nothing makes it hold.
+/// Whether no change makes both hold. (`whenExists` and `whenAbsent` of one path both hold where nobody knows.) With itself: whether nothing makes it hold.
 #[must_use]
 pub fn contradicts(a: &Test, b: &Test) -> bool {
     let steps = &mut Steps(STEPS);

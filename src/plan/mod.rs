@@ -9,6 +9,7 @@ pub mod digest;
 pub mod document;
 pub mod drift;
 pub mod error;
+pub mod expectation;
 pub mod explain;
 pub mod facts;
 pub mod frame;
@@ -286,8 +287,8 @@ pub struct StepSource {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Reason {
-    /// `always`, `byRole`, `whenChangedAny`, `whenChangedAll`, `whenChangedOnly`, `whenChangedNone`, `whenExists`, `use`,
-    /// `needed-by`, `explicit`, `inferred`, `proposed`, `definition-changed`, `tier`, `role`, `only`, `skip`, `risk`, …
+    /// `always`, `byRole`, `whenChangedAny`, `whenChangedAll`, `whenChangedOnly`, `whenChangedNone`, `whenExists`,
+    /// `whenAbsent`, `use`, `needed-by`, `explicit`, `inferred`, `proposed`, `definition-changed`, `tier`, `role`, `only`, `skip`, `risk`, …
     pub condition: String,
     /// Annotation: the file of that line, if it is not the contract itself.
     #[serde(skip_serializing_if = "Option::is_none")]

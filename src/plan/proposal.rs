@@ -16,6 +16,7 @@ use crate::base::command::Command;
 use crate::base::word::visible;
 use crate::contract::{Body, Contract};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// The most bytes of an answer.
 pub const MAX_ANSWER: usize = 1 << 20;
@@ -113,22 +114,23 @@ pub struct BadAnswer(pub String);
 struct Written {
     #[serde(default)]
     version: Option<u32>,
-    commands: Vec<WrittenCommand>,
+    commands: Vec<Value>,
 }
 
-#[derive(Deserialize)]
-#[serde(untagged, expecting = "expected a string, or an object with `command` and perhaps `why`")]
-enum WrittenCommand {
-    Text(String),
-    Explained(Explained),
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Explained {
-    command: String,
-    #[serde(default)]
-    why: Option<String>,
+/// A string, or an object with `command` and perhaps `why`. (serde would also take a list for the object.)
+fn suggestion(value: Value) -> Option<Suggestion> {
+    let mut fields = match value {
+        Value::String(command) => return Some(Suggestion { command, why: None }),
+        Value::Object(fields) => fields,
+        _ => return None,
+    };
+    let Value::String(command) = fields.remove("command")? else { return None };
+    let why = match fields.remove("why") {
+        None => None,
+        Some(Value::String(why)) => Some(why),
+        Some(_) => return None,
+    };
+    fields.is_empty().then_some(Suggestion { command, why })
 }
 
 impl Answer {
@@ -151,11 +153,10 @@ impl Answer {
             return Err(BadAnswer(format!("the answer has {count} commands, {MAX_COMMANDS} are the most")));
         }
         let commands = written.commands.into_iter().enumerate().map(|(index, one)| {
-            let Explained { command, why } = match one {
-                WrittenCommand::Text(command) => Explained { command, why: None },
-                WrittenCommand::Explained(explained) => explained,
-            };
             let wrong = |what: &str| Err(BadAnswer(format!("command {} of the answer {what}", index + 1)));
+            let Some(Suggestion { command, why }) = suggestion(one) else {
+                return wrong("is neither a string nor an object with `command` and perhaps `why`");
+            };
             if command.trim().is_empty() {
                 return wrong("is empty");
             }
@@ -252,10 +253,10 @@ mod tests {
             ("null", "invalid"),
             ("{}", "missing field `commands`"),
             (r#"{"commands":"make"}"#, "invalid type"),
-            (r#"{"commands":[1]}"#, "expected a string, or an object"),
-            (r#"{"commands":[null]}"#, "expected a string, or an object"),
-            (r#"{"commands":[["make"]]}"#, "expected a string, or an object"),
-            (r#"{"commands":[{"command":"x","shell":true}]}"#, "expected a string, or an object"),
+            (r#"{"commands":[1]}"#, "is neither a string nor an object"),
+            (r#"{"commands":[null]}"#, "is neither a string nor an object"),
+            (r#"{"commands":[["make"]]}"#, "is neither a string nor an object"),
+            (r#"{"commands":[{"command":"x","shell":true}]}"#, "is neither a string nor an object"),
             (r#"{"commands":[],"run":1}"#, "unknown field `run`"),
             (r#"{"commands":[],"commands":["x"]}"#, "duplicate field"),
             (r#"{"version":2,"commands":[]}"#, "version 2"),

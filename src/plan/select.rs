@@ -4,7 +4,7 @@ use super::Reason;
 use super::facts::{Answer, Certainty, Facts, Question};
 use crate::base::change::ChangeSet;
 use crate::base::glob::{Item, Selection, What};
-use crate::base::matching::{Hits, SHOWN, Selected, match_all};
+use crate::base::matching::{Hits, Matcher, SHOWN, Selected, match_all};
 use crate::base::path::RepoPath;
 use crate::base::word::visible;
 use crate::contract::{Check, Condition, Contract, Placement, Risk, Test};
@@ -24,6 +24,8 @@ pub(super) struct Judged<'a> {
     of_triggers: Vec<Selected>,
     /// For each trigger whether a changed file pulled it.
     pub pulled: Vec<bool>,
+    /// Whether there are reasons.
+    pub tells: bool,
 }
 
 /// What came of one condition.
@@ -47,37 +49,94 @@ pub(super) enum Choice {
 }
 
 /// Puts the request to all conditions and triggers at once.
-pub(super) fn judge<'a>(contract: &'a Contract, role: &str, changes: &ChangeSet, facts: &Facts) -> Judged<'a> {
-    let conditions = contract.conditions.iter().filter_map(|c| selection(&c.test));
-    let selections: Vec<&Selection> = conditions.chain(contract.risks.iter().map(|r| &r.selection)).collect();
-    let mut matched = match_all(&selections, changes).into_iter();
+///
+/// With a matcher of the contract, made once for many requests, nothing is said about why: there are no reasons.
+pub(super) fn judge<'a>(
+    contract: &'a Contract,
+    role: &str,
+    changes: &ChangeSet,
+    facts: &Facts,
+    prepared: Option<&Matcher<'_>>,
+) -> Judged<'a> {
+    let matched = match prepared {
+        Some(matcher) => matcher.matches(changes),
+        None => matcher(contract).matches(changes),
+    };
+    let mut matched = matched.into_iter();
     let of_conditions: Vec<Option<Selected>> =
         contract.conditions.iter().map(|c| selection(&c.test).and_then(|_| matched.next())).collect();
     let of_triggers: Vec<Selected> = matched.collect();
     let pulled = of_triggers.iter().map(|m| m.all.count > 0).collect();
-    let names = Names::look_up(&contract.conditions, &of_conditions, changes);
+    let tells = prepared.is_none();
+    let names = if tells { Names::look_up(&contract.conditions, &of_conditions, changes) } else { Names::default() };
     let answers = contract
         .conditions
         .iter()
         .zip(of_conditions)
         .map(|(condition, selected)| {
-            judge_one(
-                condition,
-                contract.imported(condition.source),
-                role,
-                changes,
-                facts,
-                selected.unwrap_or_default(),
-                &names,
-            )
+            let selected = selected.unwrap_or_default();
+            if tells {
+                let file = contract.imported(condition.source);
+                return judge_one(condition, file, role, changes, facts, selected, &names);
+            }
+            let holds = holds(&condition.test, role, changes, facts, &selected);
+            Judgement { holds, reasons: Vec::new(), denial: String::new(), hits: selected.all }
         })
         .collect();
-    Judged { contract, answers, of_triggers, pulled }
+    Judged { contract, answers, of_triggers, pulled, tells }
+}
+
+/// A matcher of all conditions and triggers of a contract.
+pub(super) fn matcher(contract: &Contract) -> Matcher<'_> {
+    let conditions = contract.conditions.iter().filter_map(|c| selection(&c.test));
+    Matcher::new(&conditions.chain(contract.risks.iter().map(|r| &r.selection)).collect::<Vec<_>>())
+}
+
+/// Whether a condition holds; `None` while facts are missing.
+fn holds(test: &Test, role: &str, changes: &ChangeSet, facts: &Facts, selected: &Selected) -> Option<bool> {
+    match test {
+        Test::Role(roles) => Some(roles.iter().any(|r| r == role)),
+        Test::ChangedAny(_) => Some(selected.all.count > 0),
+        Test::ChangedAll(s) => Some(s.items.iter().zip(&selected.items).all(|(i, h)| i.not || h.count > 0)),
+        Test::ChangedOnly(_) => Some(!changes.is_empty() && selected.all.count == changes.len() as u64),
+        Test::ChangedNone(_) => Some(selected.all.count == 0),
+        Test::Exists(wanted) => {
+            let answer = |p: &RepoPath| facts.get(&Question::Exists(p.clone()));
+            // "Unknown" never leaves anything out.
+            if wanted.iter().any(|p| answer(p) == Some(&Answer::Word(Certainty::No))) {
+                return Some(false);
+            }
+            wanted.iter().all(|p| answer(p).is_some()).then_some(true)
+        }
+        Test::Absent(unwanted) => {
+            let answer = |p: &RepoPath| facts.get(&Question::Exists(p.clone()));
+            if unwanted.iter().any(|p| answer(p) == Some(&Answer::Word(Certainty::Yes))) {
+                return Some(false);
+            }
+            unwanted.iter().all(|p| answer(p).is_some()).then_some(true)
+        }
+    }
+}
+
+/// What came of the conditions and triggers of a contract, by their indices.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Seen {
+    /// Whether a condition holds; `None` while facts are missing.
+    pub holds: Vec<Option<bool>>,
+    /// Whether a changed file pulled a trigger.
+    pub pulled: Vec<bool>,
 }
 
 impl Judged<'_> {
+    pub(super) fn seen(&self) -> Seen {
+        Seen { holds: self.answers.iter().map(|a| a.holds).collect(), pulled: self.pulled.clone() }
+    }
+
     /// What pulled the triggers: a reason for each glob that selects a changed file. A trigger for tier 0 raises nothing.
     pub(super) fn triggers(&self, changes: &ChangeSet) -> Vec<Reason> {
+        if !self.tells {
+            return Vec::new();
+        }
         let pulled = |(risk, selected): &(&Risk, &Selected)| risk.tier > 0 && selected.all.count > 0;
         let (risks, selected): (Vec<&Risk>, Vec<Selected>) = self
             .contract
@@ -131,6 +190,9 @@ impl Judged<'_> {
         if !yes.is_empty() {
             return Choice::Yes(yes, reasons);
         }
+        if !self.tells {
+            return Choice::No(String::new(), Vec::new());
+        }
         let mut told = BTreeSet::new();
         let mut sentences = Vec::new();
         for placement in &check.placements {
@@ -157,7 +219,7 @@ impl Judged<'_> {
     fn failing(&self, placement: &Placement, asked: &mut BTreeSet<Question>) -> Vec<usize> {
         let test = |c: &usize| self.contract.conditions.get(*c).map(|c| &c.test);
         let paths = |c: &usize| match test(c) {
-            Some(Test::Exists(paths)) => Some(paths),
+            Some(Test::Exists(paths) | Test::Absent(paths)) => Some(paths),
             _ => None,
         };
         let fails = |c: &&usize| self.answers.get(**c).is_some_and(|a| a.holds == Some(false));
@@ -213,7 +275,7 @@ fn selection(test: &Test) -> Option<&Selection> {
 fn narrowing(test: &Test) -> Option<&Selection> {
     match test {
         Test::ChangedAny(s) | Test::ChangedAll(s) | Test::ChangedOnly(s) => Some(s),
-        Test::ChangedNone(_) | Test::Role(_) | Test::Exists(_) => None,
+        Test::ChangedNone(_) | Test::Role(_) | Test::Exists(_) | Test::Absent(_) => None,
     }
 }
 
@@ -277,43 +339,41 @@ fn judge_one(
         matched_count: Some(count),
         ..about(item_texts(selection.items.iter()))
     };
-    let (holds, reasons, denial) = match &condition.test {
+    let answer = holds(&condition.test, role, changes, facts, &selected);
+    let holds = answer == Some(true);
+    let (reasons, denial) = match &condition.test {
         Test::Role(roles) => {
-            let holds = roles.iter().any(|r| r == role);
             let denial = format!("role is {}, {keyword} asks for {}", visible(role.as_bytes()), or_list(roles));
-            (Some(holds), vec![about(if holds { vec![role.to_owned()] } else { roles.clone() })], denial)
+            (vec![about(if holds { vec![role.to_owned()] } else { roles.clone() })], denial)
         }
         Test::ChangedAny(s) => {
-            let holds = selected.all.count > 0;
             let reasons = if holds { positive(s) } else { vec![about(item_texts(s.items.iter()))] };
-            (Some(holds), reasons, format!("no changed file is selected by {keyword} {}", items_text(s.items.iter())))
+            (reasons, format!("no changed file is selected by {keyword} {}", items_text(s.items.iter())))
         }
         Test::ChangedAll(s) => {
             let without =
                 || s.items.iter().zip(&selected.items).filter(|(i, h)| !i.not && h.count == 0).map(|(i, _)| i);
-            let holds = without().next().is_none();
             let reasons = if holds { positive(s) } else { vec![about(item_texts(without()))] };
-            (Some(holds), reasons, format!("no changed file is selected by {} of {keyword}", items_text(without())))
+            (reasons, format!("no changed file is selected by {} of {keyword}", items_text(without())))
         }
         Test::ChangedOnly(s) => {
             let total = changes.len() as u64;
             let outside = total.saturating_sub(selected.all.count);
-            if outside == 0 && total > 0 {
-                (Some(true), positive(s), String::new())
+            if holds {
+                (positive(s), String::new())
             } else if total == 0 {
                 let denial = format!("nothing changed, and {keyword} {} asks for a change", items_text(s.items.iter()));
-                (Some(false), vec![about(item_texts(s.items.iter()))], denial)
+                (vec![about(item_texts(s.items.iter()))], denial)
             } else {
                 let witness = first_outside(s, &selected.all, changes);
                 let denial = match &witness {
                     Some(file) => format!("changed file `{file}` is outside {keyword} {}", items_text(s.items.iter())),
                     None => format!("{outside} changed files are outside {keyword} {}", items_text(s.items.iter())),
                 };
-                (Some(false), vec![with_files(s, witness.into_iter().collect(), outside)], denial)
+                (vec![with_files(s, witness.into_iter().collect(), outside)], denial)
             }
         }
         Test::ChangedNone(s) => {
-            let holds = selected.all.count == 0;
             let first = selected.all.first.first().and_then(|i| path(*i));
             let denial = first.map_or(String::new(), |file| {
                 format!("changed file `{file}` is selected by {keyword} {}", items_text(s.items.iter()))
@@ -323,24 +383,24 @@ fn judge_one(
             } else {
                 with_files(s, paths(&selected.all), selected.all.count)
             };
-            (Some(holds), vec![reason], denial)
+            (vec![reason], denial)
         }
         Test::Exists(wanted) => {
-            let answer = |p: &&RepoPath| facts.get(&Question::Exists((*p).clone()));
-            // "Unknown" never leaves anything out.
-            let no = |p: &&RepoPath| answer(p) == Some(&Answer::Word(Certainty::No));
-            let holds = match wanted.iter().find(no) {
-                Some(_) => Some(false),
-                None if wanted.iter().all(|p| answer(&p).is_some()) => Some(true),
-                None => None,
-            };
+            let no = |p: &&RepoPath| facts.get(&Question::Exists((*p).clone())) == Some(&Answer::Word(Certainty::No));
             let missing: Vec<String> = wanted.iter().filter(no).map(ToString::to_string).collect();
             let denial = format!("{} does not exist, {keyword} asks for it", ticks(&missing));
             let named = if missing.is_empty() { wanted.iter().map(ToString::to_string).collect() } else { missing };
-            (holds, vec![about(named)], denial)
+            (vec![about(named)], denial)
+        }
+        Test::Absent(unwanted) => {
+            let yes = |p: &&RepoPath| facts.get(&Question::Exists((*p).clone())) == Some(&Answer::Word(Certainty::Yes));
+            let there: Vec<String> = unwanted.iter().filter(yes).map(ToString::to_string).collect();
+            let denial = format!("{} exists, {keyword} asks for its absence", ticks(&there));
+            let named = if there.is_empty() { unwanted.iter().map(ToString::to_string).collect() } else { there };
+            (vec![about(named)], denial)
         }
     };
-    Judgement { holds, reasons, denial, hits: selected.all }
+    Judgement { holds: answer, reasons, denial, hits: selected.all }
 }
 
 /// The first changed file that is not selected, unless it lies far behind.
@@ -356,6 +416,7 @@ fn first_outside(selection: &Selection, hits: &Hits, changes: &ChangeSet) -> Opt
 type Flat = (Arc<Selection>, Selected);
 
 /// The globs behind the named selections that matched: which file is selected by which of them.
+#[derive(Default)]
 struct Names {
     /// By the address of the list and the exclusions around it; addresses only decide what is looked up once.
     found: BTreeMap<(usize, usize), Vec<Flat>>,

@@ -185,7 +185,7 @@ fn edit() -> impl Strategy<Value = Edit> {
 fn selection_of(test: &mut Test) -> Option<&mut Selection> {
     match test {
         Test::ChangedAny(s) | Test::ChangedAll(s) | Test::ChangedOnly(s) | Test::ChangedNone(s) => Some(s),
-        Test::Role(_) | Test::Exists(_) => None,
+        Test::Role(_) | Test::Exists(_) | Test::Absent(_) => None,
     }
 }
 

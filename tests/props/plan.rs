@@ -57,7 +57,12 @@ fn reached(plan: &Plan, tier: u8) -> bool {
 fn reference(contract: &Contract, c: &Compilation, plan: &Plan) -> BTreeSet<String> {
     let role = c.request.role.as_deref().unwrap_or("worker");
     let exists = |p: &_| c.facts.get(&Question::Exists(Clone::clone(p))) != Some(&Answer::Word(Certainty::No));
-    let condition = |i: &usize| holds(&contract.conditions[*i].test, role, &c.request.changed, exists);
+    // What is not known neither exists for sure nor is absent for sure, and leaves nothing out.
+    let known = |p: &_| c.facts.get(&Question::Exists(Clone::clone(p))) == Some(&Answer::Word(Certainty::Yes));
+    let condition = |i: &usize| match &contract.conditions[*i].test {
+        test @ Test::Absent(_) => holds(test, role, &c.request.changed, known),
+        test => holds(test, role, &c.request.changed, exists),
+    };
     let applies = |check: &Check| check.placements.iter().any(|p| p.conditions.iter().all(condition));
     let missing = match c.facts.get(&Question::MissingChanged) {
         Some(Answer::List(list)) => list.clone(),
@@ -417,7 +422,7 @@ proptest! {
                 let other = alone.plan().unwrap();
                 prop_assert!(contract_checks(&other).contains(step.check()), "{:?}", reason);
             }
-            let other = ["always", "use", "byRole", "whenExists", "needed-by"];
+            let other = ["always", "use", "byRole", "whenExists", "whenAbsent", "needed-by"];
             prop_assert!(!named.is_empty() || step.reasons.iter().any(|r| other.contains(&r.condition.as_str())));
         }
     }
@@ -554,7 +559,9 @@ proptest! {
                 let mut then = c.clone();
                 then.facts = other.clone();
                 change.exist.iter().for_each(|p| then.facts.add(Question::Exists(p.clone()), Answer::Word(Certainty::Yes)));
-                c.facts.0.iter().filter(|(q, _)| **q != Question::MissingChanged && !change.exist.iter().any(|p| **q == Question::Exists(p.clone())))
+                change.absent.iter().for_each(|p| then.facts.add(Question::Exists(p.clone()), Answer::Word(Certainty::No)));
+                let thought = |q: &Question| change.exist.iter().chain(&change.absent).any(|p| *q == Question::Exists(p.clone()));
+                c.facts.0.iter().filter(|(q, _)| **q != Question::MissingChanged && !thought(q))
                     .for_each(|(q, a)| then.facts.add(q.clone(), a.clone()));
                 then.facts.add(Question::MissingChanged, Answer::List(Vec::new()));
                 then.request.role = change.role.clone().or(then.request.role);

@@ -46,18 +46,16 @@ const NONE: Mask = [0; WORDS];
 /// matches most files costs each list that names it one step a block, not one a file.
 #[must_use]
 pub fn match_all(selections: &[&Selection], changes: &ChangeSet) -> Vec<Selected> {
-    let lists = Lists::new(selections);
-    let tally = Tally::new(&lists);
-    matched(tally, &lists, changes).answers()
+    Matcher::new(selections).matches(changes)
 }
 
 /// For each file whether the selection selects it, in the time of [`match_all`].
 #[must_use]
 pub fn match_each(selection: &Selection, changes: &ChangeSet) -> Vec<bool> {
-    let lists = Lists::new(&[selection]);
-    let mut tally = Tally::new(&lists);
-    tally.watched = lists.roots.first().map(|root| (*root, Vec::new()));
-    let (_, masks) = matched(tally, &lists, changes).watched.unwrap_or_default();
+    let matcher = Matcher::new(&[selection]);
+    let mut tally = Tally::new(&matcher.lists);
+    tally.watched = matcher.lists.roots.first().map(|root| (*root, Vec::new()));
+    let (_, masks) = matcher.walk(tally, changes).watched.unwrap_or_default();
     let mut selected = vec![false; changes.len()];
     for (base, mask) in masks {
         for (word, base) in mask.iter().zip((base as usize..).step_by(64)) {
@@ -69,19 +67,46 @@ pub fn match_each(selection: &Selection, changes: &ChangeSet) -> Vec<bool> {
     selected
 }
 
-fn matched<'l, 'g>(mut tally: Tally<'l, 'g>, lists: &Lists<'g>, changes: &ChangeSet) -> Tally<'l, 'g> {
-    let index = Index::new(&lists.globs);
-    let mut walk = Walk::new(&index);
-    let mut base = 0;
-    for block in changes.files().chunks(64 * WORDS) {
-        for (i, file) in block.iter().enumerate() {
-            (tally.word, tally.bit) = (i / 64, 1 << (i % 64));
-            walk.visit(file.path.as_bytes(), &mut tally);
-        }
-        tally.close(base);
-        base += 64 * WORDS as u32;
+/// Selections that are taken apart once, for many change sets.
+pub struct Matcher<'g> {
+    lists: Lists<'g>,
+    index: Index<'g>,
+}
+
+impl<'g> Matcher<'g> {
+    /// Takes selections apart.
+    #[must_use]
+    pub fn new(selections: &[&'g Selection]) -> Self {
+        let lists = Lists::new(selections);
+        let index = Index::new(&lists.globs);
+        Self { lists, index }
     }
-    tally
+
+    /// What [`match_all`] gives for these selections.
+    #[must_use]
+    pub fn matches(&self, changes: &ChangeSet) -> Vec<Selected> {
+        self.walk(Tally::new(&self.lists), changes).answers()
+    }
+
+    fn walk<'a>(&'a self, mut tally: Tally<'a, 'g>, changes: &ChangeSet) -> Tally<'a, 'g> {
+        let mut walk = Walk::new(&self.index);
+        let mut base = 0;
+        for block in changes.files().chunks(64 * WORDS) {
+            for (i, file) in block.iter().enumerate() {
+                (tally.word, tally.bit) = (i / 64, 1 << (i % 64));
+                walk.visit(file.path.as_bytes(), &mut tally);
+            }
+            tally.close(base);
+            base += 64 * WORDS as u32;
+        }
+        tally
+    }
+}
+
+impl std::fmt::Debug for Matcher<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Matcher").field("globs", &self.lists.globs.len()).finish_non_exhaustive()
+    }
 }
 
 /// What is known of the present block, and the hits so far.

@@ -3,6 +3,8 @@
 
 use super::format;
 use crate::base::command::Command;
+use crate::base::path::RepoPath;
+use crate::base::word::quote_string as quote;
 use crate::base::word::visible;
 use crate::check::Kind;
 use crate::cli::args::{Format, Global, Init};
@@ -10,20 +12,21 @@ use crate::cli::error::Failure;
 use crate::cli::render::style::count;
 use crate::cli::session::locate;
 use crate::cli::terminal::Terminal;
-use crate::effect::infer::{Inferred, infer};
+use crate::effect::infer::propose::{Part, Proposal, Proposed, propose};
 use crate::effect::load::DEFAULT_CONTRACT;
 use crate::effect::{files, load};
 use crate::run::verdict::Exit;
 use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 
 /// Writes the contract, or prints it.
 ///
 /// # Errors
-/// A contract that is there already, a place that cannot be written.
+/// A contract that is there already, a place that cannot be written or that is not the repository's.
 pub fn run(global: &Global, args: &Init, terminal: &Terminal) -> Result<u8, Failure> {
     format(global, &[Format::Text])?;
     let site = locate(global)?;
-    let found = infer(&site.root)
+    let found = propose(&site.root, site.git.as_ref().ok())
         .map_err(|e| Failure::usage("vplan::usage::unreadable", format!("the repository cannot be read: {e}")))?;
     let name = site.root.file_name().map(|n| visible(n.as_bytes())).unwrap_or_default();
     let text = contract(&name, &found);
@@ -31,62 +34,146 @@ pub fn run(global: &Global, args: &Init, terminal: &Terminal) -> Result<u8, Fail
         terminal.print(&text);
         return Ok(Exit::Success.code());
     }
-    let wanted =
-        load::Wanted { contract: global.contract.as_deref(), revision: None, base: None, max_file: global.max_file };
-    let path = load::contract_path(&site, wanted.contract).map_err(|e| Failure::usage(e.code(), e.to_string()))?;
+    let wanted = global.contract.as_deref();
+    let path = load::contract_path(&site, wanted).map_err(|e| Failure::usage(e.code(), e.to_string()))?;
     let target = site.root.join(path.to_os());
     if !args.force && target.symlink_metadata().is_ok() {
         let message = format!("`{path}` is there already");
         return Err(Failure::usage("vplan::init::exists", message)
             .help("`--stdout` prints the proposal, `--force` replaces what is there"));
     }
-    files::replace(&target, text.as_bytes()).map_err(|e| {
-        Failure::new(Exit::Setup.code(), "vplan::init::write", format!("`{path}` cannot be written: {e}"))
-    })?;
+    let failed = |why: String| {
+        Failure::new(Exit::Setup.code(), "vplan::init::write", format!("`{path}` cannot be written: {why}"))
+    };
+    if let Some(link) = link_above(&site.root, &path) {
+        return Err(failed(format!("`{link}` is a symlink, and may lead out of the repository")));
+    }
+    files::replace(&target, text.as_bytes()).map_err(|e| failed(e.to_string()))?;
     if !terminal.quiet {
-        let mut said = format!("{path}: {}\n", count(found.len(), "check"));
-        for one in &found {
-            said.push_str(&format!("  {}: {} ({})\n", one.id, one.command.to_text(), visible(one.why.as_bytes())));
-        }
-        let next =
-            if path.as_bytes() == DEFAULT_CONTRACT.as_bytes() { String::new() } else { format!(" --contract {path}") };
-        said.push_str(&format!("next: `vplan explain --all{next}` shows what would run\n"));
-        terminal.print(&said);
+        terminal.print(&said(&path, &found));
     }
     Ok(Exit::Success.code())
 }
 
-/// The text of the proposal.
-fn contract(name: &str, found: &[Inferred]) -> String {
+/// The first directory above the file that is a symlink.
+fn link_above(root: &Path, path: &RepoPath) -> Option<RepoPath> {
+    let mut at = RepoPath::root();
+    for segment in path.segments() {
+        at = at.join(segment).ok()?;
+        if at != *path && root.join(at.to_os()).symlink_metadata().is_ok_and(|m| m.is_symlink()) {
+            return Some(at);
+        }
+    }
+    None
+}
+
+/// What is told about it: each line of the contract with its reason.
+fn said(path: &RepoPath, found: &Proposal) -> String {
+    let mut lines = String::new();
+    let (mut imports, mut checks) = (0, 0);
+    for part in &found.parts {
+        match part {
+            Part::Import { source, alias, at, why } => {
+                imports += 1;
+                let at = if at.is_root() { String::new() } else { format!(" at {at}") };
+                lines.push_str(&format!("  {alias}: {source}{at} ({})\n", visible(why.as_bytes())));
+            }
+            Part::Checks { why, checks: list, .. } => {
+                checks += list.len();
+                for one in list {
+                    let dir = if one.dir.is_root() { String::new() } else { format!(" in {}", one.dir) };
+                    let why = visible(one.why.as_bytes());
+                    lines.push_str(&format!("  {}: {}{dir} ({why})\n", one.id, one.command.to_text()));
+                }
+                lines.extend(why.iter().map(|why| format!("    {}\n", visible(why.as_bytes()))));
+            }
+        }
+    }
+    lines.extend(found.left_out.iter().map(|what| format!("left out: {}\n", visible(what.as_bytes()))));
+    let mut head = Vec::new();
+    head.extend((imports > 0).then(|| count(imports, "import")));
+    head.extend((checks > 0 || imports == 0).then(|| count(checks, "check")));
+    let next =
+        if path.as_bytes() == DEFAULT_CONTRACT.as_bytes() { String::new() } else { format!(" --contract {path}") };
+    format!("{path}: {}\n{lines}next: `vplan explain --all{next}` shows what would run\n", head.join(", "))
+}
+
+/// The text of the proposal, in the canonical layout.
+fn contract(name: &str, found: &Proposal) -> String {
     let mut out = String::from("vplan 1\n");
-    // A name in single quotes takes everything literally, but another single quote.
-    if !name.is_empty() && !name.contains('\'') {
-        out.push_str(&format!("contract \"{}\"\n", name.replace('\\', "\\\\").replace('"', "\\\"")));
+    if !name.is_empty() {
+        out.push_str(&format!("contract {}\n", quote(name)));
     }
     out.push_str("\n# Proposed from what the repository declares; `vplan help language` teaches how to go on.\n");
-    if found.is_empty() {
+    let checks =
+        found.parts.iter().flat_map(|p| if let Part::Checks { checks, .. } = p { checks.as_slice() } else { &[] });
+    if found.parts.is_empty() {
         out.push_str(
             "# Nothing was found: no package.json, Cargo.toml, Makefile, pyproject.toml or go.mod declares a check.\n",
         );
         out.push_str("#\n# whenChangedAny \"src/**\" {\n#   check unit {\n#     test COMMAND\n#   }\n# }\n");
     }
-    for one in found.iter().filter(|i| matches!(i.command, Command::Argv { .. })) {
-        out.push_str(&format!("\n# {}: {}\n", one.declared_in, visible(one.why.as_bytes())));
-        let command = one.command.to_text();
-        if one.kind == Kind::Run {
-            out.push_str(&format!("check {}: {command}\n", one.id));
-        } else {
-            out.push_str(&format!("check {} {{\n  {} {command}\n}}\n", one.id, one.kind.verb()));
+    for what in &found.left_out {
+        out.push_str(&format!("# Left out: {}\n", visible(what.as_bytes())));
+    }
+    // Long enough for a test suite; what hangs is still found.
+    if checks.clone().any(|c| c.kind != Kind::Run) {
+        out.push_str("\ndefaults {\n  timeout 10m\n}\n");
+    }
+    for part in &found.parts {
+        match part {
+            Part::Import { source, alias, at, why } => {
+                out.push_str(&format!("\n# {}\nimport \"{source}\" as {alias}", visible(why.as_bytes())));
+                if let (false, Ok(at)) = (at.is_root(), std::str::from_utf8(at.as_bytes())) {
+                    out.push_str(&format!(" at {}", quote(at)));
+                }
+                out.push('\n');
+            }
+            Part::Checks { why, when, checks } => {
+                out.push('\n');
+                out.extend(why.iter().map(|why| format!("# {}\n", visible(why.as_bytes()))));
+                if when.is_empty() {
+                    let texts: Vec<String> = checks.iter().map(|c| check(c, "")).collect();
+                    out.push_str(&texts.join("\n"));
+                } else {
+                    let list: Vec<_> = when.iter().map(|glob| quote(glob)).collect();
+                    out.push_str(&format!("whenChangedAny {} {{\n", list.join(" ")));
+                    out.extend(checks.iter().map(|c| check(c, "  ")));
+                    out.push_str("}\n");
+                }
+            }
         }
     }
     out
+}
+
+/// A check, with its reason above it.
+fn check(one: &Proposed, indent: &str) -> String {
+    if !matches!(one.command, Command::Argv { .. }) {
+        return String::new();
+    }
+    let mut settings = Vec::new();
+    if let (false, Ok(dir)) = (one.dir.is_root(), std::str::from_utf8(one.dir.as_bytes())) {
+        settings.push(format!("dir {}", quote(dir)));
+    }
+    settings.extend(one.env.iter().map(|pair| format!("env {pair}")));
+    if !one.tool_path.is_empty() {
+        let list: Vec<_> = one.tool_path.iter().map(|folder| quote(folder)).collect();
+        settings.push(format!("tool-path {}", list.join(" ")));
+    }
+    settings.extend((one.tier > 0).then(|| format!("tier {}", one.tier)));
+    let (why, id, command) = (visible(one.why.as_bytes()), &one.id, one.command.to_text());
+    if one.kind == Kind::Run && settings.is_empty() {
+        return format!("{indent}# {why}\n{indent}check {id}: {command}\n");
+    }
+    let settings: String = settings.iter().map(|s| format!("{indent}  {s}\n")).collect();
+    format!("{indent}# {why}\n{indent}check {id} {{\n{indent}  {} {command}\n{settings}{indent}}}\n", one.kind.verb())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::base::diagnostic::Diagnostics;
-    use crate::base::path::RepoPath;
     use crate::base::source::{Source, Sources};
     use crate::contract::validate::validate;
     use crate::front::lower;
@@ -94,23 +181,28 @@ mod tests {
 
     #[test]
     fn a_proposal_is_a_contract() {
-        let one = |id: &str, kind, command: &str| Inferred {
+        let one = |id: &str, kind, command: &str, dir: &str| Proposed {
             id: id.to_owned(),
             kind,
             command: parse_command(command),
-            declared_in: RepoPath::parse(b"Makefile").unwrap(),
-            why: "the target".to_owned(),
+            dir: RepoPath::parse(dir.as_bytes()).unwrap(),
+            env: &["CI=1"],
+            tool_path: &[".venv/bin"],
+            tier: 1,
+            why: "a\nb".to_owned(),
         };
-        let lists = [
-            vec![],
-            vec![
-                one("test", Kind::Test, "make test"),
-                one("a", Kind::Run, "FOO='a b' x # '"),
-                one("b", Kind::Run, "true"),
+        let some = Part::Checks {
+            why: Some("because".to_owned()),
+            when: vec!["a\\[b\\]/\"c'/**".to_owned(), "!**/*.md".to_owned()],
+            checks: vec![
+                one("test", Kind::Test, "make test", "."),
+                one("a", Kind::Run, "FOO='a b' x # '", "it's \"here\""),
+                Proposed { env: &[], tool_path: &[], tier: 0, ..one("b", Kind::Run, "true", ".") },
             ],
-        ];
-        for found in lists {
-            for name in ["", "shop", "it's", "a\"b\\c"] {
+        };
+        let left_out = vec!["x\u{202e}\ny".to_owned()];
+        for found in [Proposal::default(), Proposal { parts: vec![some], left_out }] {
+            for name in ["", "shop", "it's", "a\"b\\c", "a\"b'c"] {
                 let text = contract(name, &found);
                 let mut sources = Sources::default();
                 let id = sources.add(Source::new("contracts/verify.vplan", &text));

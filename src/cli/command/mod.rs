@@ -17,6 +17,7 @@ pub mod plan;
 pub mod recover;
 pub mod run;
 pub mod std;
+pub mod test;
 
 use super::args::{Format, Global};
 use super::error::Failure;

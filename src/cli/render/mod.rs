@@ -4,3 +4,4 @@ pub mod diagnostic;
 pub mod diff;
 pub mod report;
 pub mod style;
+pub mod test;

@@ -125,6 +125,7 @@ impl Scope {
             Condition::ChangedOnly(sels) => Condition::ChangedOnly(self.sels(sels)),
             Condition::ChangedNone(sels) => Condition::ChangedNone(self.sels(sels)),
             Condition::Exists(paths) => Condition::Exists(self.paths_of(paths)),
+            Condition::Absent(paths) => Condition::Absent(self.paths_of(paths)),
         };
         At::new(value, condition.place)
     }

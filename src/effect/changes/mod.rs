@@ -6,7 +6,7 @@ pub mod list;
 use super::git::error::GitError;
 use super::git::object::Oid;
 use super::git::{Git, Lookup, is_record};
-use crate::base::change::{ChangeSet, ChangedFile, Status};
+use crate::base::change::{ChangeSet, ChangedFile, Status, split_status};
 use crate::base::word::visible;
 use list::{ListError, ListFormat, MAX_CHANGED};
 
@@ -269,15 +269,7 @@ fn branch(git: &Git, name: &str) -> Result<Option<Oid>, GitError> {
 
 /// Reads `[STATUS:]PATH`.
 fn named(text: &[u8]) -> Result<ChangedFile, String> {
-    const PREFIXES: &[(&[u8], Status)] = &[
-        (b"added:", Status::Added),
-        (b"modified:", Status::Modified),
-        (b"deleted:", Status::Deleted),
-        (b"type-changed:", Status::TypeChanged),
-        (b":", Status::Modified),
-    ];
-    let prefixed = PREFIXES.iter().find_map(|(prefix, status)| Some((text.strip_prefix(*prefix)?, *status)));
-    let (path, status) = prefixed.unwrap_or((text, Status::Modified));
+    let (status, path) = split_status(text);
     Ok(ChangedFile { path: list::read_path(path)?, status })
 }
 

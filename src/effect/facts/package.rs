@@ -1,6 +1,6 @@
 //! What does a `package.json` declare?
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The part of a manifest that is looked at.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -9,6 +9,10 @@ pub struct Manifest {
     pub scripts: BTreeMap<String, String>,
     /// `packageManager`, such as `pnpm@9.1.0`.
     pub package_manager: Option<String>,
+    /// Its name.
+    pub name: Option<String>,
+    /// The names of what it depends on, of every kind.
+    pub depends_on: BTreeSet<String>,
 }
 
 /// Reads a manifest; `None` when it is no JSON object, or its scripts are no object of strings.
@@ -27,8 +31,15 @@ pub fn read(bytes: &[u8]) -> Option<Manifest> {
             }
         }
     }
-    let package_manager = object.get("packageManager").and_then(|v| v.as_str().map(str::to_owned));
-    Some(Manifest { scripts, package_manager })
+    let text = |key: &str| object.get(key).and_then(|v| v.as_str().map(str::to_owned));
+    let kinds = ["dependencies", "devDependencies", "optionalDependencies", "peerDependencies"];
+    let depends_on = kinds.iter().filter_map(|kind| object.get(*kind)?.as_object()).flat_map(|o| o.keys().cloned());
+    Some(Manifest {
+        depends_on: depends_on.collect(),
+        name: text("name"),
+        package_manager: text("packageManager"),
+        scripts,
+    })
 }
 
 #[cfg(test)]

@@ -48,7 +48,7 @@ fn mentions(contract: &Contract) -> Selection {
         contract.checks.iter().flat_map(|c| &c.placements).flat_map(|p| &p.conditions).copied().collect();
     let conditions = used.iter().filter_map(|i| match &contract.conditions.get(*i)?.test {
         Test::ChangedAny(s) | Test::ChangedAll(s) | Test::ChangedOnly(s) | Test::ChangedNone(s) => Some(s),
-        Test::Role(_) | Test::Exists(_) => None,
+        Test::Role(_) | Test::Exists(_) | Test::Absent(_) => None,
     });
     let item = |(i, selection): (usize, &Selection)| {
         let what = What::Paths { items: Arc::new(selection.clone()), name: i.to_string() };

@@ -104,7 +104,8 @@ impl<'a> Parser<'a> {
     ) {
         match slot {
             Slot::One(item) => self.one(item, statement, keyword, tokens, parts),
-            Slot::Many(item) => {
+            Slot::Any(_) if !matches!(tokens.peek(), Some(Token { kind: Kind::Word(_) | Kind::Str { .. }, .. })) => {}
+            Slot::Many(item) | Slot::Any(item) => {
                 self.one(item, statement, keyword, tokens, parts);
                 while let Some(token) = tokens.peek() {
                     match token.kind {

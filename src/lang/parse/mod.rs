@@ -476,7 +476,7 @@ mod tests {
                 ("import a.vplan\n", &[("unexpected_argument", "a.vplan")]),
                 ("import \"a\" as\n", &[("missing_argument", "as")]),
                 ("import \"a\" at \"b\" as c\n", &[("unexpected_argument", "as c")]),
-                ("expect \"a\" {\n  plan b\n  whatever {\n  }\n}\ncheck a: b\n", &[("expect_unsupported", "expect")]),
+                ("expect \"a\" {\n  plan b\n  whatever {\n  }\n}\ncheck a: b\n", &[("unknown_statement", "whatever")]),
                 ("judge-with\n", &[("command_empty", "")]),
             ],
             "vplan 1\n",

@@ -82,7 +82,8 @@ impl<'a> Parser<'a> {
             let hint = if elsewhere { format!(", which stands {stands}") } else { String::new() };
             diagnostic = diagnostic.help(format!("did you mean `{}`{hint}?", found.word));
         } else if self.guesses <= GUESSES {
-            let unsupported = |s: &&Statement| matches!(s.keyword, Keyword::Expect);
+            // `tests` stands in files of their own.
+            let unsupported = |s: &&Statement| s.keyword == Keyword::Tests;
             let words: Vec<&str> = statement::allowed(context).filter(|s| !unsupported(s)).map(|s| s.word).collect();
             diagnostic = diagnostic.help(format!("{} stand: {}", context.name(), words.join(" ")));
         }
@@ -139,11 +140,6 @@ impl<'a> Parser<'a> {
                     self.stopped = found.bytes().all(|b| b.is_ascii_digit());
                 }
             }
-            Keyword::Expect => self.report(
-                Diagnostic::error(error::EXPECT_UNSUPPORTED, "`expect` is not supported yet")
-                    .label(place, "this version of vplan knows no tests of contracts")
-                    .help("leave the block out"),
-            ),
             Keyword::TierBlock => {
                 let outer = self.frames.iter().find(|f| f.node.statement.keyword == Keyword::TierBlock);
                 if let Some(outer) = outer {

@@ -545,7 +545,9 @@ fn applies(contract: &Contract, unit: &Unit) -> String {
 fn condition(test: &Test) -> String {
     let text = match test {
         Test::Role(roles) => roles.join(" "),
-        Test::Exists(paths) => paths.iter().map(|p| format!("\"{p}\"")).collect::<Vec<_>>().join(" "),
+        Test::Exists(paths) | Test::Absent(paths) => {
+            paths.iter().map(|p| format!("\"{p}\"")).collect::<Vec<_>>().join(" ")
+        }
         Test::ChangedAny(s) | Test::ChangedAll(s) | Test::ChangedOnly(s) | Test::ChangedNone(s) => items(s),
     };
     format!("{} {text}", test.keyword())

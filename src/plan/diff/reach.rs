@@ -199,7 +199,7 @@ impl<'a> Space<'a> {
 
     fn test(&mut self, test: &'a Test) {
         match test {
-            Test::Role(_) | Test::Exists(_) => {}
+            Test::Role(_) | Test::Exists(_) | Test::Absent(_) => {}
             Test::ChangedAny(s) | Test::ChangedOnly(s) | Test::ChangedNone(s) => self.region(Region::Selected(s)),
             Test::ChangedAll(s) => {
                 self.region(Region::Selected(s));
@@ -251,6 +251,7 @@ impl<'a> Space<'a> {
                     clauses.extend(positive(s).map(|i| vec![Literal::Some(self.of(&Region::Item(s, i)))]));
                 }
                 Test::Exists(paths) => clauses.extend(paths.iter().map(|p| vec![Literal::Exists(p.clone(), true)])),
+                Test::Absent(paths) => clauses.extend(paths.iter().map(|p| vec![Literal::Exists(p.clone(), false)])),
             }
         }
         match tier {
@@ -278,6 +279,7 @@ impl<'a> Space<'a> {
                     clause.extend(positive(s).map(|i| Literal::None(self.of(&Region::Item(s, i)))));
                 }
                 Test::Exists(paths) => clause.extend(paths.iter().map(|p| Literal::Exists(p.clone(), false))),
+                Test::Absent(paths) => clause.extend(paths.iter().map(|p| Literal::Exists(p.clone(), true))),
             }
         }
         match tier {
@@ -297,7 +299,7 @@ impl<'a> Space<'a> {
     fn hands_over(&self, contract: &Contract, conditions: &[usize], atom: usize) -> bool {
         tests(contract, conditions).all(|test| match test {
             Test::ChangedAny(s) | Test::ChangedAll(s) | Test::ChangedOnly(s) => self.of(&Region::Selected(s)).has(atom),
-            Test::ChangedNone(_) | Test::Role(_) | Test::Exists(_) => true,
+            Test::ChangedNone(_) | Test::Role(_) | Test::Exists(_) | Test::Absent(_) => true,
         })
     }
 

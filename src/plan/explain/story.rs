@@ -64,6 +64,8 @@ pub struct Change {
     pub instead: bool,
     /// These files changed.
     pub files: Vec<RepoPath>,
+    /// These paths do not exist.
+    pub absent: Vec<RepoPath>,
     /// These paths exist.
     pub exist: Vec<RepoPath>,
     /// Without `--only`.
@@ -78,7 +80,7 @@ impl Change {
         let flags = [self.role.is_some(), self.min_tier.is_some(), self.without_only, self.without_skip];
         flags.iter().filter(|f| **f).count() * 4
             + self.files.len() * 4
-            + self.exist.len() * 4
+            + (self.exist.len() + self.absent.len()) * 4
             + usize::from(self.instead)
     }
 
@@ -175,7 +177,9 @@ fn asks(contract: &Contract, check: &Check, placement: &Placement) -> Vec<String
         let what = match &condition.test {
             Test::Role(roles) => visible(roles.join(" ").as_bytes()),
             Test::ChangedAny(s) | Test::ChangedAll(s) | Test::ChangedOnly(s) | Test::ChangedNone(s) => list(s),
-            Test::Exists(paths) => paths.iter().map(|p| format!("\"{p}\"")).collect::<Vec<_>>().join(" "),
+            Test::Exists(paths) | Test::Absent(paths) => {
+                paths.iter().map(|p| format!("\"{p}\"")).collect::<Vec<_>>().join(" ")
+            }
         };
         asks.push(format!(
             "{} {what} ({})",
@@ -217,6 +221,9 @@ fn selects(contract: &Contract, check: &Check, request: &Request, facts: &Facts,
     }
     if change.without_skip {
         request.skip.retain(|s| s.name != check.id);
+    }
+    for path in &change.absent {
+        facts.add(Question::Exists(path.clone()), Answer::Word(Certainty::No));
     }
     for path in &change.exist {
         facts.add(Question::Exists(path.clone()), Answer::Word(Certainty::Yes));
@@ -266,6 +273,7 @@ fn candidates(contract: &Contract, check: &Check, placement: &Placement, request
             }
             Test::ChangedNone(_) => forbids = true,
             Test::Exists(paths) => base.exist.extend(paths.iter().cloned()),
+            Test::Absent(paths) => base.absent.extend(paths.iter().cloned()),
         }
     }
     let tagged = |role: &str| {
@@ -299,14 +307,17 @@ fn candidates(contract: &Contract, check: &Check, placement: &Placement, request
                     if instead && !forbids {
                         continue;
                     }
-                    let exists = [Vec::new(), base.exist.clone()];
-                    for exist in exists.into_iter().take(if base.exist.is_empty() { 1 } else { 2 }) {
+                    let asked = (base.exist.clone(), base.absent.clone());
+                    let asks = !asked.0.is_empty() || !asked.1.is_empty();
+                    // As the repository is, then as the conditions want it.
+                    for (exist, absent) in [Default::default(), asked].into_iter().take(if asks { 2 } else { 1 }) {
                         all.push(Change {
                             role: role.clone(),
                             min_tier,
                             instead,
                             files: files.clone(),
                             exist,
+                            absent,
                             ..base.clone()
                         });
                     }
@@ -457,6 +468,7 @@ fn change_text(change: &Change) -> Vec<String> {
     add(change.role.is_some(), format!("role {}", visible(change.role.as_deref().unwrap_or("").as_bytes())));
     add(change.min_tier.is_some(), format!("tier {}", change.min_tier.unwrap_or(0)));
     add(!change.exist.is_empty(), format!("{} in the repository", list(&change.exist)));
+    add(!change.absent.is_empty(), format!("no {} in the repository", list(&change.absent)));
     let what = if change.instead { "only a change of" } else { "a change of" };
     add(!change.files.is_empty(), format!("{what} {}", list(&change.files)));
     add(change.instead && change.files.is_empty(), "no changed file".to_owned());
@@ -498,6 +510,7 @@ mod tests {
             (vec![Test::Role(vec!["tester".to_owned()])], 0, "--role tester"),
             (vec![any(&["x"])], 2, "--min-tier 2 --changed x"),
             (vec![Test::Exists(vec![RepoPath::parse(b"Cargo.toml").unwrap()])], 0, ""),
+            (vec![Test::Absent(vec![RepoPath::parse(b"main.rs").unwrap()])], 0, ""),
         ] {
             let n = tests.len();
             let mut check = plain_check("c");
@@ -512,11 +525,12 @@ mod tests {
             let request = Request { changed: ChangeSet::new(vec![main]), ..Request::default() };
             let mut facts = Facts::default();
             facts.add(Question::Exists(RepoPath::parse(b"Cargo.toml").unwrap()), Answer::Word(Certainty::No));
+            facts.add(Question::Exists(RepoPath::parse(b"main.rs").unwrap()), Answer::Word(Certainty::Yes));
             let Ok(Compiled::Plan(plan)) = compile(Some(&contract), &request, &facts) else { panic!() };
             let told = story(Some(&contract), &request, &facts, &plan, "c").unwrap();
             let would = told.would.unwrap_or_else(|| panic!("nothing for {want}"));
             assert_eq!(to_text(&Default::default(), &would.to_args()), want);
-            assert_eq!(would.exist.is_empty(), !want.is_empty());
+            assert_eq!(would.exist.is_empty() && would.absent.is_empty(), !want.is_empty());
         }
     }
 }

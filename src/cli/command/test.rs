@@ -1,0 +1,173 @@
+//! `vplan test`: does the contract do what its tests say?
+
+use super::format;
+use crate::base::diagnostic::Severity;
+use crate::base::source::Sources;
+use crate::base::word::visible;
+use crate::cli::args::{Format, Global};
+use crate::cli::error::Failure;
+use crate::cli::render::diagnostic;
+use crate::cli::render::style::count;
+use crate::cli::render::test::{Results, json, junit, text};
+use crate::cli::session::{invalid, load_contract, locate};
+use crate::cli::terminal::Terminal;
+use crate::contract::Contract;
+use crate::contract::expect::Expect;
+use crate::effect::cases::{CaseError, Shelf};
+use crate::plan::expectation::Examiner;
+use crate::plan::expectation::coverage::Coverage;
+use crate::run::verdict::Exit;
+use clap::Args;
+use std::path::PathBuf;
+
+/// What `--help` says behind the flags.
+const ABOUT: &str = "\
+Tests are the `expect` blocks of the contract, and those in files `*.test.vplan` beside it that name it with \
+`tests \"verify.vplan\"`. Each is a request with the plan that it must give. The repository is not looked at and nothing runs: a \
+path exists when the test says so with `exists`, and not otherwise.
+
+Coverage counts items: each check (in the plan of some test), each conditional block twice (some test found it true, some test \
+found it false; a test counts when all blocks around it apply), each risk trigger (a changed file of some test pulled it), and \
+each role that the contract names in `byRole` or `role` (some test has it). Percentages are rounded down. Covered means touched, \
+not asserted.
+
+Exit codes: 0 all tests passed; 2 usage, also when no title contains the text of --filter; 3 the contract or a file of tests is \
+invalid; 40 a test failed, or coverage is below --min-coverage; 44 there is no test, so nothing was verified.";
+
+/// `vplan test`
+#[derive(Debug, Args)]
+#[command(after_long_help = ABOUT)]
+pub struct Test {
+    /// Run the tests of these files only; the contract itself stands for its own.
+    #[arg(value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Run the tests whose title contains this text.
+    #[arg(long, value_name = "TEXT", conflicts_with = "min_coverage")]
+    pub filter: Option<String>,
+    /// Show the tests and run none.
+    #[arg(long)]
+    pub list: bool,
+    /// Fail when the tests cover less of the contract, in percent of all items.
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
+    pub min_coverage: Option<u8>,
+}
+
+/// Runs the tests; exit 40 when one fails.
+///
+/// # Errors
+/// No contract or an invalid one, invalid tests, none at all.
+pub fn run(global: &Global, args: &Test, terminal: &Terminal) -> Result<u8, Failure> {
+    let format = format(global, &[Format::Text, Format::Json, Format::Junit])?;
+    let site = locate(global)?;
+    let mut loaded = load_contract(&site, global)?;
+    let Some(contract) = loaded.contract.take() else { return Err(invalid(loaded)) };
+    let expects = gather(&site, global, args, &contract, &mut loaded, terminal)?;
+    let found = expects.len();
+    let wanted = |e: &Expect| args.filter.as_ref().is_none_or(|text| e.title.contains(text.as_str()));
+    let expects: Vec<Expect> = expects.into_iter().filter(wanted).collect();
+    if let (Some(filter), true, true) = (&args.filter, expects.is_empty(), found > 0) {
+        let message = format!("no title of {} contains `{}`", count(found, "test"), visible(filter.as_bytes()));
+        return Err(Failure::usage("vplan::test::filter", message).help("`vplan test --list` shows the titles"));
+    }
+    let examiner = Examiner::new(&contract);
+    let verdicts = if args.list { Vec::new() } else { expects.iter().map(|e| examiner.evaluate(e)).collect() };
+    let coverage = Coverage::of(&contract, verdicts.iter().map(|v| &v.touched));
+    let results = Results {
+        contract: &contract,
+        sources: &loaded.sources,
+        expects: &expects,
+        verdicts: (!args.list).then_some(&verdicts),
+        coverage: &coverage,
+        filtered: args.filter.is_some(),
+    };
+    match format {
+        Format::Json => terminal.print_json(&json::document(&results)),
+        Format::Junit => terminal.print(&junit::document(&results)),
+        _ => terminal.print(&text::page(&results, terminal.quiet, terminal.color, terminal.width)),
+    }
+    if args.list {
+        return Ok(Exit::Success.code());
+    }
+    if expects.is_empty() {
+        let message = format!("`{}` has no tests, so nothing was verified", loaded.path);
+        return Err(Failure::new(Exit::Incomplete.code(), "vplan::test::none", message).help(
+            "write an `expect` into the contract, or into a file `NAME.test.vplan` beside it (`vplan help language`)",
+        ));
+    }
+    if verdicts.iter().any(|v| !v.passed()) {
+        return Ok(Exit::Failed.code());
+    }
+    enough(args, &results)
+}
+
+/// All tests, valid ones; what is only doubtful about them is said.
+fn gather(
+    site: &crate::effect::load::Site,
+    global: &Global,
+    args: &Test,
+    contract: &Contract,
+    loaded: &mut crate::effect::load::Loaded,
+    terminal: &Terminal,
+) -> Result<Vec<Expect>, Failure> {
+    let path = loaded.path.clone();
+    let shelf = Shelf { site, contract, path: &path, max_file: global.max_file };
+    let cases = if args.files.is_empty() {
+        let mut cases = shelf.beside(&mut loaded.sources);
+        cases.expects.splice(0..0, contract.expects.iter().cloned());
+        cases
+    } else {
+        shelf.named(&args.files, &mut loaded.sources).map_err(|error| {
+            let help = match &error {
+                CaseError::Outside(_) => {
+                    "name a file with tests of the contract, relative to the current directory".to_owned()
+                }
+                CaseError::Other { contract, .. } => format!("run its tests with `--contract {contract}`"),
+            };
+            Failure::usage("vplan::test::file", error.to_string()).help(help)
+        })?
+    };
+    // Warnings about the contract are what `vplan check` is for; about files of tests nobody else tells.
+    let list = cases.diagnostics.sorted();
+    let errors = list.iter().filter(|d| d.severity == Severity::Error).count();
+    if errors > 0 {
+        let sources: Sources = std::mem::take(&mut loaded.sources);
+        let message = format!("the tests of `{path}` have {}", count(errors, "error"));
+        return Err(Failure {
+            diagnostics: Some(Box::new((sources, list))),
+            ..Failure::new(Exit::Contract.code(), "vplan::test::invalid", message)
+        });
+    }
+    if !terminal.quiet {
+        terminal.note(&diagnostic::diagnostics(&loaded.sources, &list, terminal.color_stderr, terminal.width));
+    }
+    Ok(cases.expects)
+}
+
+/// `--min-coverage`
+fn enough(args: &Test, results: &Results<'_>) -> Result<u8, Failure> {
+    const NAMED: usize = 5;
+    let total = results.coverage.total();
+    let least = usize::from(args.min_coverage.unwrap_or(0));
+    if total.covered * 100 >= least * total.total {
+        return Ok(Exit::Success.code());
+    }
+    let mut missing: Vec<String> = results
+        .coverage
+        .uncovered
+        .iter()
+        .take(NAMED)
+        .map(|i| format!("`{}` ({}:{}, {})", visible(i.name.as_bytes()), visible(i.file.as_bytes()), i.line, i.never))
+        .collect();
+    let more = results.coverage.uncovered.len().saturating_sub(NAMED);
+    if more > 0 {
+        missing.push(format!("and {more} more"));
+    }
+    let message = format!(
+        "the tests cover {}% of the contract ({} of {} items), less than the {least}% asked for",
+        total.percent(),
+        total.covered,
+        total.total
+    );
+    Err(Failure::new(Exit::Failed.code(), "vplan::test::coverage", message)
+        .help(format!("no test covers {}", missing.join(", "))))
+}

@@ -1,0 +1,55 @@
+//! How are the results of a contract's tests written? One file a form.
+
+pub mod json;
+pub mod junit;
+pub mod text;
+
+use crate::base::source::{Source, Sources};
+use crate::contract::Contract;
+use crate::contract::expect::{AssertionKind, Expect};
+use crate::plan::expectation::coverage::Coverage;
+use crate::plan::expectation::{Difference, DifferenceKind, Verdict};
+
+/// All that there is to tell.
+#[derive(Debug)]
+pub struct Results<'r> {
+    /// The contract.
+    pub contract: &'r Contract,
+    /// The files that the tests stand in.
+    pub sources: &'r Sources,
+    /// The tests, in order.
+    pub expects: &'r [Expect],
+    /// What came of each; `None` when they were only listed.
+    pub verdicts: Option<&'r Vec<Verdict>>,
+    /// What they touched.
+    pub coverage: &'r Coverage,
+    /// Whether only some of the tests ran, which says nothing about coverage.
+    pub filtered: bool,
+}
+
+impl Results<'_> {
+    /// The tests with what came of them.
+    fn run(&self) -> impl Iterator<Item = (&Expect, &Verdict)> {
+        self.expects.iter().zip(self.verdicts.into_iter().flatten())
+    }
+
+    fn failed(&self) -> usize {
+        self.run().filter(|(_, v)| !v.passed()).count()
+    }
+
+    /// The file of a test.
+    fn file(&self, expect: &Expect) -> &str {
+        self.sources.get(expect.place.source).map_or("", Source::name)
+    }
+}
+
+/// A difference as a sentence without its reason.
+fn what(difference: &Difference) -> &'static str {
+    match (difference.kind, difference.assertion) {
+        (DifferenceKind::Missing, _) => "does not run",
+        (DifferenceKind::Surplus, AssertionKind::Skips) => "runs",
+        (DifferenceKind::Surplus, _) => "runs, too",
+        (DifferenceKind::Moved, _) => "runs at another place",
+        (DifferenceKind::Unknown, _) => "is unknown",
+    }
+}

@@ -1,0 +1,125 @@
+//! How does a file of tests become drafts, and how an `expect` in a contract?
+
+use super::vplan_value::Values;
+use crate::base::diagnostic::{Diagnostic, Diagnostics};
+use crate::base::source::Sources;
+use crate::base::span::{Place, SourceId, Span};
+use crate::contract::draft::{At, Expect, ExpectLine};
+use crate::contract::error::{DUPLICATE_LINE, NOT_A_TEST, TESTS_MISSING};
+use crate::contract::expect::{End, RiskLevel};
+use crate::lang::ast::{Node, Value};
+use crate::lang::command::parse_command;
+use crate::lang::parse::{Caps, parse};
+use crate::lang::statement::{Context, Keyword};
+
+/// How the name of a file of tests ends.
+pub const SUFFIX: &str = ".test.vplan";
+
+/// A file of tests.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Tests {
+    /// Which contract it tests: a path relative to the file's own directory.
+    pub contract: Option<At<String>>,
+    /// The tests, in order.
+    pub expects: Vec<Expect>,
+}
+
+/// Lowers a file of tests, with the size in bytes that an operator allows. It begins with `vplan 1` and `tests "PATH"`, and holds
+/// nothing else but `expect`.
+pub fn lower_tests(sources: &Sources, id: SourceId, file_bytes: usize, sink: &mut Diagnostics) -> Tests {
+    let Some(source) = sources.get(id) else { return Tests::default() };
+    let (ast, diagnostics) = parse(source, id, &Caps { file_bytes, ..Caps::default() });
+    let sound = !diagnostics.has_errors();
+    sink.append(diagnostics);
+    let mut values = Values { id, sink };
+    let mut tests = Tests::default();
+    let mut named = false;
+    for node in &ast.nodes {
+        match node.statement.keyword {
+            Keyword::Vplan => {}
+            Keyword::Tests => {
+                named = true;
+                let Some(contract) = values.strings(node).into_iter().next() else { continue };
+                if let Some(first) = &tests.contract {
+                    values.sink.push(
+                        Diagnostic::error(DUPLICATE_LINE, "`tests` stands twice")
+                            .label(contract.place, "again here")
+                            .label(first.place, "first here")
+                            .help("a file tests one contract; write another file for the other"),
+                    );
+                } else {
+                    tests.contract = Some(contract);
+                }
+            }
+            Keyword::Expect => tests.expects.extend(expect(&mut values, node)),
+            _ => {
+                let word = node.statement.word;
+                let error = Diagnostic::error(NOT_A_TEST, format!("`{word}` does not stand in a file of tests"));
+                let place = values.place(node.keyword);
+                values.sink.push(
+                    error
+                        .label(place, "not here")
+                        .help("beside `vplan 1` and `tests`, only `expect` does; the rest is the contract's"),
+                );
+            }
+        }
+    }
+    if !named && sound {
+        let second = ast.nodes.get(1).map_or(Span::new(0, 0), |n| n.keyword);
+        sink.push(
+            Diagnostic::error(TESTS_MISSING, "the file does not say which contract it tests")
+                .label(Place::new(id, second), "`tests \"PATH\"` is expected before anything else")
+                .help("write `tests \"verify.vplan\"` behind `vplan 1`: a path relative to this file"),
+        );
+    }
+    tests
+}
+
+/// Lowers an `expect`. `None` for one without a title, which has been reported.
+pub(super) fn expect(values: &mut Values<'_>, node: &Node<'_>) -> Option<Expect> {
+    let body = node.body.as_ref().filter(|b| b.context == Context::Expect);
+    let title = values.strings(node).into_iter().next()?;
+    let mut broken = node.broken || body.is_none_or(|b| b.broken);
+    let mut lines = Vec::new();
+    for node in body.iter().flat_map(|b| &b.nodes) {
+        let place = values.place(node.span);
+        match (!node.broken).then(|| line(values, node)).flatten() {
+            Some(line) => lines.push(At::new(line, place)),
+            None => broken = true,
+        }
+    }
+    Some(Expect { title, lines, broken })
+}
+
+fn line(values: &mut Values<'_>, node: &Node<'_>) -> Option<ExpectLine> {
+    let first = node.values().next();
+    Some(match node.statement.keyword {
+        Keyword::ExpectRole => ExpectLine::Role(values.word(node)?),
+        Keyword::Changed => ExpectLine::Changed(values.strings(node)),
+        Keyword::ExpectTier => ExpectLine::Tier(values.tier(first?)?.value),
+        Keyword::RiskLevel => ExpectLine::RiskLevel(match values.one_of(first?, &["low", "medium", "high"])? {
+            "low" => RiskLevel::Low,
+            "medium" => RiskLevel::Medium,
+            _ => RiskLevel::High,
+        }),
+        Keyword::At => {
+            let mut ends = Vec::new();
+            for arg in node.values() {
+                ends.push(match values.one_of(arg, &["milestone-end", "run-end"])? {
+                    "run-end" => End::Run,
+                    _ => End::Milestone,
+                });
+            }
+            ExpectLine::At(ends)
+        }
+        Keyword::ExpectCommand => match &first?.value {
+            Value::Str { text, .. } => ExpectLine::Command(parse_command(text)),
+            _ => return None,
+        },
+        Keyword::ExpectExists => ExpectLine::Exists(values.strings(node)),
+        Keyword::ExpectPlan => ExpectLine::Plan(values.words(node)),
+        Keyword::Runs => ExpectLine::Runs(values.words(node)),
+        Keyword::Skips => ExpectLine::Skips(values.words(node)),
+        _ => return None,
+    })
+}

@@ -1,0 +1,300 @@
+//! Does a contract do what its tests say? A test is a request with the plan that it must give; no repository is looked at.
+
+pub mod alignment;
+pub mod coverage;
+pub mod writing;
+
+use super::compile::{Assembled, assemble};
+use super::error::PlanError;
+use super::explain::sentence;
+use super::facts::{Answer, Certainty, Facts, Question};
+use super::request::{Boundary, Request, Risk};
+use super::select::{Seen, matcher};
+use super::{Plan, Step};
+use crate::base::matching::Matcher;
+use crate::base::path::RepoPath;
+use crate::base::span::Place;
+use crate::base::word::visible;
+use crate::contract::expect::{Assertion, AssertionKind, End, Expect, RiskLevel};
+use crate::contract::{Contract, Test};
+use coverage::Touched;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Files and reasons that a sentence names.
+const NAMED: usize = 3;
+
+/// What came of one test.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Verdict {
+    /// The checks and commands of the plan, in order, each once: batches are one.
+    pub plan: Vec<String>,
+    /// What is not as it should be, in the order of the assertions; empty when the test passed.
+    pub differences: Vec<Difference>,
+    /// Why there is no plan at all.
+    pub refused: Option<PlanError>,
+    /// Which parts of the contract the test touched.
+    pub touched: Touched,
+}
+
+impl Verdict {
+    /// Whether everything was as expected.
+    #[must_use]
+    pub fn passed(&self) -> bool {
+        self.differences.is_empty() && self.refused.is_none()
+    }
+}
+
+/// One way in which the plan is not as expected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// Which assertion does not hold.
+    pub assertion: AssertionKind,
+    /// How.
+    pub kind: DifferenceKind,
+    /// The check, or the command of the test.
+    pub name: String,
+    /// The name in the assertion; the whole assertion for a check that it does not name.
+    pub place: Place,
+    /// One line for people: why it is in the plan, why it is not, or why it stands where it does.
+    pub why: String,
+}
+
+/// How a plan differs from what is expected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DifferenceKind {
+    /// Expected to run, and left out.
+    Missing,
+    /// It runs, and is not expected to.
+    Surplus,
+    /// It runs, but at another place of the order.
+    Moved,
+    /// Nothing has this name: no check, and no command of the test.
+    Unknown,
+}
+
+/// Runs tests of one contract; what they share is made once.
+#[derive(Debug)]
+pub struct Examiner<'c> {
+    contract: &'c Contract,
+    /// Every path that a `whenExists` asks for.
+    asked: Vec<&'c RepoPath>,
+    index: BTreeMap<&'c str, usize>,
+    /// For each condition those around it.
+    around: Vec<Vec<usize>>,
+    matcher: Matcher<'c>,
+}
+
+/// Runs one test. [`Examiner`] is faster for several.
+#[must_use]
+pub fn evaluate(contract: &Contract, expect: &Expect) -> Verdict {
+    Examiner::new(contract).evaluate(expect)
+}
+
+/// The request that a test makes: mode `contract`, no waivers, no choice of checks.
+#[must_use]
+pub fn request(expect: &Expect) -> Request {
+    Request {
+        role: expect.role.clone(),
+        changed: expect.changed.clone(),
+        risk: match expect.risk {
+            Some(RiskLevel::Low) => Risk::Low,
+            Some(RiskLevel::High) => Risk::High,
+            Some(RiskLevel::Medium) | None => Risk::Medium,
+        },
+        boundaries: expect
+            .ends
+            .iter()
+            .map(|e| match e {
+                End::Milestone => Boundary::MilestoneEnd,
+                End::Run => Boundary::RunEnd,
+            })
+            .collect(),
+        min_tier: expect.min_tier,
+        explicit: expect.commands.clone(),
+        ..Request::default()
+    }
+}
+
+impl<'c> Examiner<'c> {
+    /// Looks the contract over.
+    #[must_use]
+    pub fn new(contract: &'c Contract) -> Self {
+        let paths = contract.conditions.iter().filter_map(|c| match &c.test {
+            Test::Exists(paths) => Some(paths),
+            _ => None,
+        });
+        let asked: BTreeSet<&RepoPath> = paths.flatten().collect();
+        let mut around = vec![Vec::new(); contract.conditions.len()];
+        let mut known = vec![false; contract.conditions.len()];
+        for placement in contract.checks.iter().flat_map(|c| &c.placements) {
+            for (depth, condition) in placement.conditions.iter().enumerate() {
+                if let Some(flag) = known.get_mut(*condition)
+                    && !std::mem::replace(flag, true)
+                    && let Some(list) = around.get_mut(*condition)
+                {
+                    *list = placement.conditions.iter().take(depth).copied().collect();
+                }
+            }
+        }
+        Self {
+            contract,
+            asked: asked.into_iter().collect(),
+            index: contract.checks.iter().enumerate().map(|(i, c)| (c.id.as_str(), i)).collect(),
+            around,
+            matcher: matcher(contract),
+        }
+    }
+
+    /// Runs one test.
+    #[must_use]
+    pub fn evaluate(&self, expect: &Expect) -> Verdict {
+        let request = request(expect);
+        let mut facts = Facts::default();
+        for path in &self.asked {
+            let there = if expect.exists.contains(*path) { Certainty::Yes } else { Certainty::No };
+            facts.add(Question::Exists((*path).clone()), Answer::Word(there));
+        }
+        // A file that a test names as changed is there, unless it says that it was deleted.
+        facts.add(Question::MissingChanged, Answer::List(Vec::new()));
+        let role = expect.role.as_deref().unwrap_or("worker").to_owned();
+        let nothing = |refused| Verdict {
+            plan: Vec::new(),
+            differences: Vec::new(),
+            refused: Some(refused),
+            touched: Touched { role: role.clone(), ..Touched::default() },
+        };
+        // Reasons cost more than the plan, and only a failure asks for them.
+        let mut last = None;
+        for prepared in [Some(&self.matcher), None] {
+            let verdict = match assemble(Some(self.contract), &request, &facts, prepared) {
+                Ok(Assembled::Plan(plan, seen)) => self.verdict(expect, &plan, &seen, role.clone()),
+                Ok(Assembled::Needs(questions)) => {
+                    let list = questions.iter().map(|q| visible(q.to_word().as_bytes())).collect::<Vec<_>>();
+                    let message = format!("the plan depends on `{}`, which a test cannot say", list.join("`, `"));
+                    nothing(PlanError::new("vplan::test::facts", message, None))
+                }
+                Err(error) => nothing(error),
+            };
+            if verdict.passed() {
+                return verdict;
+            }
+            last = Some(verdict);
+        }
+        last.unwrap_or_else(|| nothing(PlanError::new("vplan::test::facts", "there is no plan".to_owned(), None)))
+    }
+
+    fn verdict(&self, expect: &Expect, plan: &Plan, seen: &Seen, role: String) -> Verdict {
+        let mut names: Vec<String> = Vec::with_capacity(plan.steps.len());
+        for step in &plan.steps {
+            if names.last().is_none_or(|last| last != step.check()) {
+                names.push(step.check().to_owned());
+            }
+        }
+        let checks = names.iter().filter_map(|n| self.index.get(n.as_str()).copied()).collect();
+        let touched = Touched::new(role, checks, seen, &self.around);
+        let view = View { examiner: self, plan, names: &names };
+        let differences = expect.assertions.iter().flat_map(|a| view.differences(a)).collect();
+        Verdict { plan: names, differences, refused: None, touched }
+    }
+}
+
+/// A plan that assertions are held against.
+struct View<'v> {
+    examiner: &'v Examiner<'v>,
+    plan: &'v Plan,
+    names: &'v [String],
+}
+
+impl View<'_> {
+    fn differences(&self, assertion: &Assertion) -> Vec<Difference> {
+        let runs = |name: &str| self.names.iter().any(|n| n == name);
+        let of = |kind, name: &str, place, why| Difference {
+            assertion: assertion.kind,
+            kind,
+            name: name.to_owned(),
+            place,
+            why,
+        };
+        let absent = |name: &str, place| match self.why_not(name) {
+            Some(why) => of(DifferenceKind::Missing, name, place, why),
+            None => {
+                let why = "no check, and no command of this test, has this name".to_owned();
+                of(DifferenceKind::Unknown, name, place, why)
+            }
+        };
+        match assertion.kind {
+            AssertionKind::Runs => {
+                let missing = assertion.names.iter().filter(|n| !runs(&n.value));
+                missing.map(|n| absent(&n.value, n.place)).collect()
+            }
+            AssertionKind::Skips => assertion
+                .names
+                .iter()
+                .filter_map(|n| match runs(&n.value) {
+                    true => Some(of(DifferenceKind::Surplus, &n.value, n.place, self.why(&n.value))),
+                    false if self.why_not(&n.value).is_none() => Some(absent(&n.value, n.place)),
+                    false => None,
+                })
+                .collect(),
+            AssertionKind::Plan => {
+                if self.names.iter().eq(assertion.names.iter().map(|n| &n.value)) {
+                    return Vec::new();
+                }
+                let expected: Vec<&str> = assertion.names.iter().map(|n| n.value.as_str()).collect();
+                let actual: Vec<&str> = self.names.iter().map(String::as_str).collect();
+                let place = |name: &str| assertion.names.iter().find(|n| n.value == name).map(|n| n.place);
+                let rows = alignment::align(&expected, &actual);
+                rows.iter()
+                    .filter_map(|row| match (row.expected, row.actual) {
+                        (Some(name), None) if runs(name) => None,
+                        (Some(name), None) => Some(absent(name, place(name).unwrap_or(assertion.place))),
+                        (None, Some(name)) => Some(match place(name) {
+                            Some(place) => of(DifferenceKind::Moved, name, place, self.why_here(name)),
+                            None => of(DifferenceKind::Surplus, name, assertion.place, self.why(name)),
+                        }),
+                        _ => None,
+                    })
+                    .collect()
+            }
+        }
+    }
+
+    fn step(&self, name: &str) -> Option<&Step> {
+        self.plan.steps.iter().rfind(|s| s.check() == name)
+    }
+
+    /// Why a check is in the plan.
+    fn why(&self, name: &str) -> String {
+        let reasons = self.step(name).map(|s| s.reasons.as_slice()).unwrap_or_default();
+        let mut told: Vec<String> = reasons.iter().take(NAMED).map(|r| sentence(r, NAMED)).collect();
+        if reasons.len() > NAMED {
+            told.push(format!("and {} more reasons", reasons.len() - NAMED));
+        }
+        told.join("; ")
+    }
+
+    /// Why a check is not in the plan; `None` when nothing has this name.
+    fn why_not(&self, name: &str) -> Option<String> {
+        if let Some(omitted) = self.plan.omitted.iter().find(|o| o.id == name) {
+            return Some(visible(omitted.reason.as_bytes()));
+        }
+        self.examiner.index.get(name).map(|_| "it is the same work as another check of the plan".to_owned())
+    }
+
+    /// Why a check stands where it does.
+    fn why_here(&self, name: &str) -> String {
+        let before = self.names.iter().take_while(|n| *n != name).last();
+        let place =
+            before.map_or("it runs first".to_owned(), |b| format!("it runs behind `{}`", visible(b.as_bytes())));
+        let after = self.step(name).map(|s| s.after.as_slice()).unwrap_or_default();
+        match after {
+            [] => format!("{place}, by the order of the file"),
+            list => {
+                let shown: Vec<String> =
+                    list.iter().take(NAMED).map(|a| format!("`{}`", visible(a.as_bytes()))).collect();
+                let more = if list.len() > NAMED { format!(" and {} more", list.len() - NAMED) } else { String::new() };
+                format!("{place}; it waits for {}{more}", shown.join(", "))
+            }
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! How much of a contract did its tests touch?
+//!
+//! The measure counts *items*: each check (covered when it is in the plan of some test), each conditional block twice (covered when
+//! some test found it true, and when some test found it false; a test counts for a block only when all blocks around it apply, since
+//! otherwise the answer decides nothing), each `risk` trigger (covered when a changed file of some test pulled it), and each role that a
+//! `byRole` or a `role` block names (covered when some test has it). Covered means touched, not asserted: a test that only says
+//! `skips a` covers whatever else its plan holds.
+
+use crate::base::glob::{Item as SelItem, Selection, What};
+use crate::base::word::visible;
+use crate::contract::{Contract, Test};
+use crate::plan::select::Seen;
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What one test touched.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Touched {
+    /// Its role.
+    pub role: String,
+    /// The checks of the plan.
+    pub checks: Vec<usize>,
+    /// The conditions that decided something and hold.
+    pub held: Vec<usize>,
+    /// The conditions that decided something and do not hold.
+    pub failed: Vec<usize>,
+    /// The triggers that were pulled.
+    pub pulled: Vec<usize>,
+}
+
+impl Touched {
+    /// `around`: for each condition those around it.
+    pub(super) fn new(role: String, checks: Vec<usize>, seen: &Seen, around: &[Vec<usize>]) -> Self {
+        let holds = |i: &usize| seen.holds.get(*i).copied().flatten();
+        let decides = |i: &usize| around.get(*i).is_none_or(|list| list.iter().all(|a| holds(a) == Some(true)));
+        let with = |wanted: bool| (0..seen.holds.len()).filter(|i| holds(i) == Some(wanted) && decides(i)).collect();
+        let pulled = seen.pulled.iter().enumerate().filter(|(_, p)| **p).map(|(i, _)| i).collect();
+        Self { role, checks, held: with(true), failed: with(false), pulled }
+    }
+}
+
+/// A kind of item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ItemKind {
+    /// A check.
+    Check,
+    /// A conditional block that held, or one that did not.
+    Condition,
+    /// A `risk` trigger.
+    Trigger,
+    /// A role.
+    Role,
+}
+
+impl ItemKind {
+    /// All of them, in the order in which they are told.
+    pub const ALL: [ItemKind; 4] = [ItemKind::Check, ItemKind::Condition, ItemKind::Trigger, ItemKind::Role];
+
+    /// Several of them.
+    #[must_use]
+    pub fn plural(self) -> &'static str {
+        match self {
+            ItemKind::Check => "checks",
+            ItemKind::Condition => "conditions",
+            ItemKind::Trigger => "triggers",
+            ItemKind::Role => "roles",
+        }
+    }
+}
+
+/// Something that a test can touch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Item {
+    /// The file that it stands in: the contract, or what it imports.
+    pub file: String,
+    /// The kind.
+    pub kind: ItemKind,
+    /// Its line in that file.
+    pub line: usize,
+    /// The check, the trigger, the role, or the head of the block.
+    pub name: String,
+    /// What no test did, for people: `in no plan`, `never true`, `never false`, `never pulled`, `in no test`.
+    pub never: &'static str,
+}
+
+/// How many items of a kind there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count {
+    /// Those that some test touched.
+    pub covered: usize,
+    /// All.
+    pub total: usize,
+}
+
+impl Count {
+    /// Rounded down, so that 100 is all; 100 also when there is nothing to cover.
+    #[must_use]
+    pub fn percent(self) -> usize {
+        (self.covered * 100).checked_div(self.total).unwrap_or(100)
+    }
+}
+
+/// What the tests of a contract touched, and what they did not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Coverage {
+    /// By kind.
+    pub kinds: BTreeMap<ItemKind, Count>,
+    /// What no test touched, by kind, then in file order.
+    pub uncovered: Vec<Item>,
+}
+
+impl Coverage {
+    /// Adds up what tests touched.
+    #[must_use]
+    pub fn of<'t>(contract: &Contract, tests: impl Iterator<Item = &'t Touched>) -> Self {
+        let mut checks: BTreeSet<usize> = BTreeSet::new();
+        let (mut held, mut failed) = (checks.clone(), checks.clone());
+        let (mut pulled, mut roles) = (checks.clone(), BTreeSet::new());
+        for touched in tests {
+            checks.extend(&touched.checks);
+            held.extend(&touched.held);
+            failed.extend(&touched.failed);
+            pulled.extend(&touched.pulled);
+            roles.insert(touched.role.as_str());
+        }
+        let mut coverage = Self { kinds: ItemKind::ALL.map(|k| (k, Count::default())).into(), uncovered: Vec::new() };
+        let file = |source| contract.imported(source).unwrap_or(&contract.path);
+        for (i, check) in contract.checks.iter().enumerate() {
+            let place = (file(check.place.source), check.line);
+            coverage.add(checks.contains(&i), ItemKind::Check, &check.id, place, "in no plan");
+        }
+        for (i, condition) in contract.conditions.iter().enumerate() {
+            let (head, place) = (head(&condition.test), (file(condition.source), condition.line));
+            coverage.add(held.contains(&i), ItemKind::Condition, &head, place, "never true");
+            coverage.add(failed.contains(&i), ItemKind::Condition, &head, place, "never false");
+        }
+        for (i, risk) in contract.risks.iter().enumerate() {
+            let place = (file(risk.source), risk.line);
+            coverage.add(pulled.contains(&i), ItemKind::Trigger, &risk.name, place, "never pulled");
+        }
+        for (role, place) in roles_of(contract) {
+            coverage.add(roles.contains(role), ItemKind::Role, role, place, "in no test");
+        }
+        coverage
+    }
+
+    /// Of all items.
+    #[must_use]
+    pub fn total(&self) -> Count {
+        let sum = |f: fn(&Count) -> usize| self.kinds.values().map(f).sum();
+        Count { covered: sum(|c| c.covered), total: sum(|c| c.total) }
+    }
+
+    fn add(&mut self, covered: bool, kind: ItemKind, name: &str, (file, line): (&str, usize), never: &'static str) {
+        let count = self.kinds.entry(kind).or_default();
+        count.total += 1;
+        count.covered += usize::from(covered);
+        if !covered {
+            self.uncovered.push(Item { file: file.to_owned(), kind, line, name: name.to_owned(), never });
+        }
+    }
+}
+
+/// The roles that the contract speaks of, each with the place of its block, or else of the first condition that names it.
+fn roles_of(contract: &Contract) -> BTreeMap<&str, (&str, usize)> {
+    let own = contract.path.as_str();
+    let blocks = contract.roles.iter().filter_map(|(name, role)| Some((name.as_str(), (own, role.line?))));
+    let mut places: BTreeMap<&str, (&str, usize)> = blocks.collect();
+    for condition in &contract.conditions {
+        let Test::Role(roles) = &condition.test else { continue };
+        let file = contract.imported(condition.source).unwrap_or(own);
+        for role in roles {
+            places.entry(role).or_insert((file, condition.line));
+        }
+    }
+    places
+}
+
+/// The head of a conditional block, as it is written.
+fn head(test: &Test) -> String {
+    let list = match test {
+        Test::Role(roles) => roles.iter().map(|r| visible(r.as_bytes())).collect::<Vec<_>>(),
+        Test::Exists(paths) | Test::Absent(paths) => paths.iter().map(|p| format!("\"{p}\"")).collect(),
+        Test::ChangedAny(s) | Test::ChangedAll(s) | Test::ChangedOnly(s) | Test::ChangedNone(s) => items(s),
+    };
+    format!("{} {}", test.keyword(), list.join(" "))
+}
+
+fn items(selection: &Selection) -> Vec<String> {
+    let item = |item: &SelItem| {
+        let not = if item.not { "!" } else { "" };
+        match &item.what {
+            What::Glob(glob) => format!("\"{not}{}\"", visible(glob.text().as_bytes())),
+            What::Paths { name, .. } => format!("{not}{}", visible(name.as_bytes())),
+        }
+    };
+    selection.items.iter().map(item).collect()
+}

@@ -1,0 +1,71 @@
+//! How is a request with its plan written as a test?
+
+use crate::base::path::RepoPath;
+use crate::base::word::quote_string;
+use crate::plan::request::{Boundary, Request, Risk};
+use std::collections::BTreeSet;
+
+/// Columns that a line of names fills before it is continued.
+const WIDTH: usize = 100;
+
+/// Writes a request and its plan as an `expect` that a contract, or a file of its tests, can hold: reading it gives a test with this
+/// request, and `plan` as its one assertion. `exists`: the paths that exist for `whenExists`. `plan`: the names of the plan's
+/// checks and commands, in order, without batches ([`Verdict::plan`](super::Verdict::plan)).
+///
+/// A test has no mode, no `--only`, no `--skip` and no way to run: these parts of the request are not written. `None` when a path is
+/// not UTF-8, which no test can name.
+#[must_use]
+pub fn write_expect(title: &str, request: &Request, exists: &BTreeSet<RepoPath>, plan: &[String]) -> Option<String> {
+    let mut out = format!("expect {} {{\n", quote_string(title));
+    let mut line = |keyword: &str, value: &str| out.push_str(&format!("  {keyword} {value}\n"));
+    let string = |bytes: &[u8]| std::str::from_utf8(bytes).ok().map(|text| quote_string(text).into_owned());
+    if let Some(role) = &request.role {
+        line("role", role);
+    }
+    for file in request.changed.files() {
+        line("changed", &string(&file.to_named())?);
+    }
+    if request.min_tier > 0 {
+        line("tier", &request.min_tier.to_string());
+    }
+    match request.risk {
+        Risk::Low => line("risk-level", "low"),
+        Risk::Medium => {}
+        Risk::High => line("risk-level", "high"),
+    }
+    let ends: BTreeSet<Boundary> = request.boundaries.iter().copied().collect();
+    if !ends.is_empty() {
+        let word = |end: &Boundary| match end {
+            Boundary::MilestoneEnd => "milestone-end",
+            Boundary::RunEnd => "run-end",
+        };
+        line("at", &ends.iter().map(word).collect::<Vec<_>>().join(" "));
+    }
+    for command in &request.explicit {
+        line("command", &quote_string(&command.to_text()));
+    }
+    if !exists.is_empty() {
+        let paths: Option<Vec<String>> = exists.iter().map(|p| string(p.as_bytes())).collect();
+        list("exists", &paths?, &mut out);
+    }
+    list("plan", plan, &mut out);
+    out.push_str("}\n");
+    Some(out)
+}
+
+/// Writes a line of many words, continued where it grows wide.
+fn list(keyword: &str, words: &[String], out: &mut String) {
+    out.push_str("  ");
+    out.push_str(keyword);
+    let mut column = 2 + keyword.len();
+    for word in words {
+        if column + 1 + word.len() > WIDTH {
+            out.push_str(" \\\n   ");
+            column = 3;
+        }
+        out.push(' ');
+        out.push_str(word);
+        column += 1 + word.len();
+    }
+    out.push('\n');
+}

@@ -1,0 +1,3 @@
+module example.org/sum
+
+go 1.23

@@ -1,0 +1,2 @@
+"use strict";
+exports.sum = (a, b) => a + b;
