@@ -582,7 +582,7 @@ proptest! {
         let request = Request { mode: Mode::Contract, keep_going: false, no_recover: false, inferred: Vec::new(), ..request };
         let mut facts = Facts::default();
         for condition in &contract.conditions {
-            let Test::Exists(paths) = &condition.test else { continue };
+            let (Test::Exists(paths) | Test::Absent(paths)) = &condition.test else { continue };
             for path in paths {
                 let there = if exists.contains(path) { Certainty::Yes } else { Certainty::No };
                 facts.add(Question::Exists(path.clone()), Answer::Word(there));
