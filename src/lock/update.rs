@@ -16,8 +16,8 @@ use std::collections::BTreeMap;
 pub fn update(old: &str, lock: &Lock) -> String {
     let mut sink = Diagnostics::default();
     let read = read(old, SourceId::default(), &mut sink);
-    let nothing = read.pieces.is_empty() && read.scan.comments.is_empty();
-    if nothing || read.scan.hopeless || read.newer {
+    let nothing = read.pieces.is_empty() && read.lines.comments.is_empty();
+    if nothing || read.lines.stopped || read.newer {
         return encode(lock);
     }
     let new = apply(old, edits(old, &read, lock));
@@ -74,7 +74,7 @@ fn edits(old: &str, read: &Read, lock: &Lock) -> Vec<Edit> {
 fn insertion(old: &str, read: &Read, at: usize, has_version: bool, text: &str, newline: &str) -> Edit {
     let first_line =
         !has_version && old.get(..at).is_some_and(|before| before.trim_start_matches('\u{feff}').is_empty());
-    let end = read.scan.line_ends.iter().find(|e| e.start >= at).map(|e| e.end);
+    let end = read.lines.line_ends.iter().find(|e| e.start >= at).map(|e| e.end);
     match end {
         _ if first_line => Edit { span: Span::new(at, at), text: format!("{text}{newline}") },
         Some(end) => Edit { span: Span::new(end, end), text: format!("{text}{newline}") },
@@ -103,7 +103,7 @@ fn removal(old: &str, read: &Read, piece: &Piece, newline: &str) -> Edit {
 
 /// The comments inside a node, each on a line of its own.
 fn kept(old: &str, read: &Read, span: Span, newline: &str) -> String {
-    let inside = read.scan.comments.iter().filter(|c| span.start <= c.start && c.end <= span.end);
+    let inside = read.lines.comments.iter().filter(|c| span.start <= c.start && c.end <= span.end);
     let entry =
         |text: &&str| !["import \"git+", "proposal question=", "seal=\""].iter().any(|sign| text.contains(sign));
     inside.filter_map(|c| old.get(c.start..c.end)).filter(entry).map(|text| format!("{text}{newline}")).collect()

@@ -6,7 +6,7 @@
 
 mod read;
 pub mod text;
-mod write;
+pub(crate) mod write;
 
 pub use read::from_kdl;
 pub use write::to_kdl;

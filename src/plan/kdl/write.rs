@@ -2,6 +2,9 @@
 
 use super::super::Plan;
 use crate::base::word::is_unsafe_to_show;
+use kdl::{
+    KdlDocument, KdlDocumentFormat, KdlEntry, KdlEntryFormat, KdlIdentifier, KdlNode, KdlNodeFormat, KdlValue,
+};
 use serde_json::{Map, Value};
 
 /// What a reader of the file should know.
@@ -50,18 +53,18 @@ pub(super) const LIST: &str = "list";
 /// The plan as a KDL 2 document, with a comment for its reader in front.
 #[must_use]
 pub fn to_kdl(plan: &Plan) -> String {
-    let mut out = HEAD.to_owned();
+    let mut document = KdlDocument::new();
+    document.set_format(KdlDocumentFormat { leading: HEAD.to_owned(), ..KdlDocumentFormat::default() });
     if let Ok(Value::Object(fields)) = serde_json::to_value(plan) {
-        for (key, value) in ordered(&fields) {
-            node(&mut out, 0, key, value, false);
-            if key != "version" {
-                out.push('\n');
+        for (i, (key, value)) in ordered(&fields).into_iter().enumerate() {
+            let mut node = node(0, key, value, false);
+            if let Some(format) = node.format_mut().filter(|_| i > 1) {
+                format.leading = "\n".to_owned();
             }
+            document.nodes_mut().push(node);
         }
     }
-    out.truncate(out.trim_end().len());
-    out.push('\n');
-    out
+    document.to_string()
 }
 
 fn ordered(fields: &Map<String, Value>) -> Vec<(&String, &Value)> {
@@ -72,89 +75,93 @@ fn ordered(fields: &Map<String, Value>) -> Vec<(&String, &Value)> {
 
 /// INVARIANT (depth): a plan nests a handful of levels (steps, reasons, a chain in a chain), so this recursion is bounded by
 /// its types.
-fn node(out: &mut String, depth: usize, name: &str, value: &Value, untyped: bool) {
-    out.extend(std::iter::repeat_n("    ", depth));
+fn node(depth: usize, name: &str, value: &Value, untyped: bool) -> KdlNode {
     let untyped = untyped || UNTYPED.contains(&name);
+    let mut node = KdlNode::new(word(name));
+    let mut below = None;
     match value {
         Value::Array(items) => {
             if untyped && items.len() < 2 {
-                out.push_str(&format!("({LIST})"));
+                node.set_ty(LIST);
             }
-            out.push_str(&word(name));
-            let inline = items.iter().map(|item| format!(" {}", scalar(item))).collect::<String>();
-            let long = items.len() > 1 && 4 * depth + name.len() + inline.chars().count() > COLUMNS;
-            if long || items.iter().any(|i| i.is_object() || i.is_array()) {
-                out.push_str(" {\n");
-                items.iter().for_each(|item| node(out, depth + 1, "-", item, untyped));
-                close(out, depth);
+            let inline: Vec<KdlEntry> = items.iter().map(|item| scalar(None, item)).collect();
+            let width = 4 * depth + name.len() + inline.iter().map(width).sum::<usize>();
+            if items.len() > 1 && width > COLUMNS || items.iter().any(|i| !is_scalar(i)) {
+                below = Some(items.iter().map(|item| self::node(depth + 1, "-", item, untyped)).collect());
             } else {
-                out.push_str(&inline);
+                *node.entries_mut() = inline;
             }
         }
         Value::Object(fields) => {
-            out.push_str(&word(name));
             let fields = ordered(fields);
-            let start = out.rfind('\n').map_or(0, |at| at + 1);
-            let properties = |keys: &dyn Fn(&str) -> bool| {
-                let chosen = fields.iter().filter(|(key, value)| is_scalar(value) && keys(key));
-                chosen.map(|(key, value)| format!(" {}={}", word(key), scalar(value))).collect::<String>()
-            };
-            let all = properties(&|_| true);
-            let flat = !fields.is_empty() && fields.iter().all(|(_, value)| is_scalar(value));
-            if fields.is_empty() {
-                out.push_str(" {}");
-            } else if flat && out.len() - start + all.chars().count() <= COLUMNS && name != "env" {
-                out.push_str(&all);
+            let inline: Vec<KdlEntry> =
+                fields.iter().filter(|(_, v)| is_scalar(v)).map(|(key, value)| scalar(Some(key), value)).collect();
+            let width = 4 * depth + word(name).to_string().len() + inline.iter().map(width).sum::<usize>();
+            if !fields.is_empty() && inline.len() == fields.len() && width <= COLUMNS && name != "env" {
+                *node.entries_mut() = inline;
             } else {
-                let title = |key: &str| name == "-" && TITLES.contains(&key);
-                out.push_str(&properties(&title));
-                let below: Vec<_> = fields.iter().filter(|(key, value)| !(title(key) && is_scalar(value))).collect();
-                if below.is_empty() {
-                    out.push('\n');
-                    return;
-                }
-                out.push_str(" {\n");
-                below.iter().for_each(|(key, value)| node(out, depth + 1, key, value, untyped));
-                close(out, depth);
+                let is_title = |key: &str| name == "-" && TITLES.contains(&key);
+                let titles = inline.into_iter().filter(|e| e.name().is_some_and(|n| is_title(n.value())));
+                *node.entries_mut() = titles.collect();
+                let rest = fields.iter().filter(|(key, value)| !(is_title(key) && is_scalar(value)));
+                let rest: Vec<KdlNode> =
+                    rest.map(|(key, value)| self::node(depth + 1, key, value, untyped)).collect();
+                below = (fields.is_empty() || !rest.is_empty()).then_some(rest);
             }
         }
-        value => {
-            out.push_str(&word(name));
-            out.extend([" ", &scalar(value)]);
-        }
+        value => node.push(scalar(None, value)),
     }
-    out.push('\n');
+    let indent = " ".repeat(4 * depth);
+    if let Some(nodes) = below {
+        let mut block = KdlDocument::new();
+        let format = KdlDocumentFormat { leading: "\n".to_owned(), trailing: indent.clone() };
+        block.set_format(if nodes.is_empty() { KdlDocumentFormat::default() } else { format });
+        *block.nodes_mut() = nodes;
+        node.set_children(block);
+    }
+    let (before_children, terminator) = (" ".to_owned(), "\n".to_owned());
+    node.set_format(KdlNodeFormat { leading: indent, before_children, terminator, ..KdlNodeFormat::default() });
+    node
 }
 
-fn close(out: &mut String, depth: usize) {
-    out.extend(std::iter::repeat_n("    ", depth));
-    out.push('}');
+fn width(entry: &KdlEntry) -> usize {
+    entry.to_string().chars().count()
 }
 
 fn is_scalar(value: &Value) -> bool {
     !value.is_array() && !value.is_object()
 }
 
-fn scalar(value: &Value) -> String {
-    match value {
-        Value::String(text) => quoted(text),
-        Value::Bool(true) => "#true".to_owned(),
-        Value::Bool(false) => "#false".to_owned(),
-        Value::Number(number) => number.to_string(),
-        Value::Null | Value::Array(_) | Value::Object(_) => "#null".to_owned(),
+fn scalar(name: Option<&str>, said: &Value) -> KdlEntry {
+    match said {
+        Value::String(text) => value(name, text.as_str(), quoted(text)),
+        Value::Bool(yes) => value(name, *yes, format!("#{yes}")),
+        Value::Number(number) => value(name, number.as_i128().unwrap_or_default(), number.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => value(name, KdlValue::Null, "#null".to_owned()),
     }
 }
 
+/// A value, written as `repr`: the crate leaves out quotes where it can, and we do not, so that each value of a kind looks alike.
+pub(crate) fn value(name: Option<&str>, said: impl Into<KdlValue>, repr: String) -> KdlEntry {
+    let mut entry = KdlEntry::new(said);
+    entry.set_name(name.map(word));
+    entry.set_format(KdlEntryFormat { leading: " ".to_owned(), value_repr: repr, ..KdlEntryFormat::default() });
+    entry
+}
+
 /// A name: bare when it is a plain one.
-fn word(name: &str) -> String {
+fn word(name: &str) -> KdlIdentifier {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     let begins = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') || name == "-";
     let keyword = matches!(name, "true" | "false" | "null" | "inf" | "nan");
-    if begins && name.chars().all(plain) && !keyword { name.to_owned() } else { quoted(name) }
+    let bare = begins && name.chars().all(plain) && !keyword;
+    let mut word = KdlIdentifier::from(name);
+    word.set_repr(if bare { name.to_owned() } else { quoted(name) });
+    word
 }
 
 /// A text in quotes on one line, everything escaped that KDL or a terminal would not take as it stands.
-fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
     for c in text.chars() {
