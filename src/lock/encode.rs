@@ -2,8 +2,8 @@
 
 use super::{Entry, Lock, entries};
 use crate::base::word::is_unsafe_to_show;
-use crate::plan::kdl::write::{quoted, value};
-use kdl::{KdlEntry, KdlNode};
+use crate::plan::kdl::{quoted, value};
+use kdl::{KdlEntry, KdlNode, KdlNodeFormat};
 
 const HEADER: &str = "// Written by `vplan lock`. Comments stay where they are; everything else is checked.\n";
 
@@ -40,6 +40,7 @@ pub(super) fn encode_entry(entry: &Entry, newline: &str) -> String {
     if let Some(format) = node.entries_mut().get_mut(on_first_line).and_then(KdlEntry::format_mut) {
         format.leading = format!(" \\{newline}  ");
     }
+    node.set_format(KdlNodeFormat::default());
     node.to_string()
 }
 
@@ -53,7 +54,7 @@ fn string(name: Option<&str>, text: &str) -> KdlEntry {
         let hashes = "#".repeat(longest + 1);
         format!("{hashes}\"{text}\"{hashes}")
     } else {
-        quoted(text)
+        quoted(text, is_unsafe_to_show)
     };
     value(name, text, repr)
 }

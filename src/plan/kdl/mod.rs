@@ -6,10 +6,11 @@
 
 mod read;
 pub mod text;
-pub(crate) mod write;
+mod write;
 
 pub use read::from_kdl;
 pub use write::to_kdl;
+pub(crate) use write::{quoted, value};
 
 #[cfg(test)]
 mod tests;
