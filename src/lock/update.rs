@@ -45,7 +45,9 @@ fn edits(old: &str, read: &Read, lock: &Lock) -> Vec<Edit> {
                 anchors.insert(None, piece.span.end);
             }
             What::Entry(entry) => match wanted.remove(&entry.key()) {
-                Some(same) if same == *entry => anchors.insert(Some(entry.key()), piece.span.end),
+                Some(same) if same == *entry => {
+                    anchors.insert(Some(entry.key()), piece.span.end);
+                }
                 Some(other) => {
                     let comments = kept(old, read, piece.span, newline);
                     let text = format!("{comments}{}", encode_entry(&other, newline));
