@@ -10,7 +10,7 @@ use crate::contract::draft::{At, Sel, SelKind, Setting};
 use crate::lang::ast::{Arg, Node, Value};
 use crate::lang::error::{self, shown};
 use crate::lang::statement::{Keyword, Slot};
-use crate::lang::suggest::nearest;
+use crate::base::nearest::nearest;
 
 /// How report files can be read (language.md section 6).
 const REPORTS: &[&str] = &["junit", "trx", "tap", "sarif"];

@@ -11,5 +11,4 @@ pub mod format;
 pub mod oracle;
 pub mod parse;
 pub mod statement;
-pub mod suggest;
 mod word;

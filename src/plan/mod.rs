@@ -16,7 +16,6 @@ pub mod frame;
 pub mod kdl;
 mod merge;
 pub mod order;
-pub mod overlap;
 pub mod proposal;
 pub mod request;
 pub mod scope;

@@ -4,7 +4,6 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
-use vplan::arbitrary::glob::{glob, glob_and_path};
 use vplan::arbitrary::plan::{Compilation, changes, compilation, facts, plan};
 use vplan::base::canon::Digest;
 use vplan::base::change::{ChangeSet, ChangedFile, Status};
@@ -20,7 +19,6 @@ use vplan::plan::explain::story::{Outcome, story, story_text};
 use vplan::plan::explain::text::explain_text;
 use vplan::plan::facts::{Answer, Certainty, Question};
 use vplan::plan::order::{Bundle, Constraints, Witness, check_order, order, witness};
-use vplan::plan::overlap::overlaps;
 use vplan::plan::request::Selector;
 use vplan::plan::{Origin, Plan};
 
@@ -474,19 +472,6 @@ proptest! {
                     other => prop_assert!(false, "{:?}", other),
                 }
             }
-        }
-    }
-
-    #[test]
-    fn globs_that_meet_overlap((a, path) in glob_and_path(), b in glob()) {
-        prop_assert!(overlaps(&a, &a));
-        prop_assert_eq!(overlaps(&a, &b), overlaps(&b, &a));
-        if a.matches(&path) && b.matches(&path) {
-            prop_assert!(overlaps(&a, &b), "{} {} {}", a.text(), b.text(), path);
-        }
-        let literal = vplan::base::glob::Glob::literal(&path);
-        if let Some(literal) = literal {
-            prop_assert_eq!(overlaps(&literal, &b), b.matches(&path), "{} {}", literal.text(), b.text());
         }
     }
 

@@ -7,7 +7,7 @@ use crate::base::span::Span;
 use crate::lang::ast::Node;
 use crate::lang::error::{self, shown};
 use crate::lang::statement::{self, Context, Keyword, STATEMENTS, Statement};
-use crate::lang::suggest::nearest;
+use crate::base::nearest::nearest;
 
 /// Suggestions are costly, and nobody reads more of them.
 const GUESSES: u32 = 200;
