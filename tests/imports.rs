@@ -333,7 +333,10 @@ fn files_of_another_repository() {
     let whole = vec![pins[0], ("up.vplan", "vplan 1\ncheck up: true\n")];
     let contract = load_with(&project, &mut These(whole)).contract.unwrap();
     let ids: Vec<&str> = contract.checks.iter().map(|c| c.id.as_str()).collect();
-    assert_eq!(ids, ["r/up", "r/rust/format", "r/rust/compile", "r/rust/clippy", "r/rust/unit", "r/x", "a"]);
+    assert_eq!(
+        ids,
+        ["r/up", "r/rust/fmt", "r/rust/check", "r/rust/clippy", "r/rust/test", "r/rust/doc", "r/rust/deny", "r/x", "a"]
+    );
     let names: Vec<&str> = contract.imports.iter().map(|i| i.name.as_str()).collect();
     assert_eq!(names, [url.as_str(), &format!("git+https://h/r?rev={REV}#up.vplan"), "std:rust@1"]);
     assert_eq!(contract.imports[0].path, None);

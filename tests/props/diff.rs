@@ -407,7 +407,9 @@ fn the_test_that_is_printed_tells_them_apart() {
             high += usize::from(asked.high_risk);
         }
     }
-    println!("{told} tests, {exist} with paths that exist, {prefixed} with a prefix, {at_end} at the end, {high} high, {handed} with files");
+    println!(
+        "{told} tests, {exist} with paths that exist, {prefixed} with a prefix, {at_end} at the end, {high} high, {handed} with files"
+    );
     assert!(told >= 256, "too few tests: {told}");
     assert!([exist, at_end, high, handed].iter().all(|n| *n > 0), "{exist} {at_end} {high} {handed}");
 }

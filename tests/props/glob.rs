@@ -6,10 +6,10 @@ use vplan::arbitrary::glob::{
     agree, change_set, changes_like, escape, glob, glob_and_path, glob_text, globs_of, oracle, path, reference,
     selections, sound,
 };
+use vplan::base::glob::overlap::overlaps;
 use vplan::base::glob::{Glob, Item, Selection, What};
 use vplan::base::matching::match_all;
 use vplan::base::path::RepoPath;
-use vplan::base::glob::overlap::overlaps;
 
 /// The same cases on every machine and every run; a new kind of case is a change to this file.
 fn config(cases: u32) -> ProptestConfig {

@@ -57,7 +57,9 @@ impl<'g> Shape<'g> {
     /// Whether some path is selected by both.
     #[must_use]
     pub fn overlaps(&self, other: &Shape<'_>) -> bool {
-        let both = |(a, m): &(&Pattern, Machine), (b, n): &(&Pattern, Machine)| at_a_glance(a, b).unwrap_or_else(|| meet(m, n));
+        let both = |(a, m): &(&Pattern, Machine), (b, n): &(&Pattern, Machine)| {
+            at_a_glance(a, b).unwrap_or_else(|| meet(m, n))
+        };
         self.alternatives.iter().any(|a| other.alternatives.iter().any(|b| both(a, b)))
     }
 
@@ -228,7 +230,8 @@ mod tests {
             let a: Vec<Glob> = (0..150).map(|i| glob(&text(i, 1))).collect();
             let b: Vec<Glob> = (0..150).map(|i| glob(&text(i, 2))).collect();
             let t = std::time::Instant::now();
-            let (x, y): (Vec<Shape>, Vec<Shape>) = (a.iter().map(Shape::new).collect(), b.iter().map(Shape::new).collect());
+            let (x, y): (Vec<Shape>, Vec<Shape>) =
+                (a.iter().map(Shape::new).collect(), b.iter().map(Shape::new).collect());
             let found = pairs(&x, &y);
             let new = t.elapsed();
             let t = std::time::Instant::now();

@@ -40,7 +40,6 @@ pub(super) fn subcommand(name: Option<&str>) -> Result<clap::Command, Failure> {
             None => "`vplan help` lists them all".to_owned(),
         };
         let shown = crate::base::word::visible(name.as_bytes());
-        Failure::usage("vplan::usage::unknown_topic", format!("there is no command or topic `{shown}`"))
-            .help(help)
+        Failure::usage("vplan::usage::unknown_topic", format!("there is no command or topic `{shown}`")).help(help)
     })
 }

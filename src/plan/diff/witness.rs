@@ -1,8 +1,8 @@
 //! Do two contracts really ask for different checks? Compiles both for a request that was found.
 
+use super::Asked;
 use super::contracts::Pairs;
 use super::reach::{Sample, Witness};
-use super::Asked;
 use crate::base::change::{ChangeSet, ChangedFile, Status};
 use crate::base::path::RepoPath;
 use crate::base::word::Word;
@@ -147,9 +147,7 @@ fn missed(
         partner.is_none_or(|(partner, (_, others))| counts(unit, partner) && !words.is_subset(others))
     };
     let missed = mine.units.iter().filter(|(unit, (_, words))| is_less(**unit, words));
-    missed
-        .map(|(unit, (name, _))| (*unit, Name { name: name.clone(), alone: !theirs.names.contains(name) }))
-        .collect()
+    missed.map(|(unit, (name, _))| (*unit, Name { name: name.clone(), alone: !theirs.names.contains(name) })).collect()
 }
 
 fn asked(case: &Case) -> Asked {
@@ -220,7 +218,8 @@ fn planned(
                     let name = step.check();
                     planned.names.insert(name.to_owned());
                     if let Some(unit) = units.get(name) {
-                        let (_, words) = planned.units.entry(*unit).or_insert_with(|| (name.to_owned(), BTreeSet::new()));
+                        let (_, words) =
+                            planned.units.entry(*unit).or_insert_with(|| (name.to_owned(), BTreeSet::new()));
                         words.extend(step.argv.iter().flatten().cloned());
                     }
                 }

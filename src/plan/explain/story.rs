@@ -345,7 +345,11 @@ fn combined_examples(wanted: &[&Selection]) -> Vec<RepoPath> {
 }
 
 fn examples_of(item: &Item) -> Vec<RepoPath> {
-    globs(std::slice::from_ref(item)).iter().flat_map(|p| p.examples(&FILLERS)).filter_map(|p| RepoPath::from_exact(p.as_bytes())).collect()
+    globs(std::slice::from_ref(item))
+        .iter()
+        .flat_map(|p| p.examples(&FILLERS))
+        .filter_map(|p| RepoPath::from_exact(p.as_bytes()))
+        .collect()
 }
 
 /// The positive globs of a list, named ones included.
