@@ -213,8 +213,8 @@ fn what_loosens_and_what_tightens() {
             ("limits: budget none -> 5m", ""),
         ),
         (
-            block("recover", &["allow add-setup"]),
-            block("recover", &["allow add-setup split-conjunction"]),
+            block("recover", &["only hoist-directory"]),
+            block("recover", &["only hoist-directory split-conjunction"]),
             ("recover: allows `split-conjunction`", "recovery may rewrite more plans"),
             ("recover: no longer allows `split-conjunction`", ""),
         ),
