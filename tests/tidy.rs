@@ -27,6 +27,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("clap_complete", &["cli/"]),
     ("clap_mangen", &["cli/"]),
     ("indicatif", &["cli/"]),
+    ("strsim", &["base/nearest.rs", "plan/kdl"]),
     ("tokio", &["effect/"]),
     ("rustix", &["effect/", "cli/"]),
     ("tempfile", &["effect/"]),
