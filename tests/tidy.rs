@@ -31,6 +31,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("rustix", &["effect/", "cli/"]),
     ("tempfile", &["effect/"]),
     ("jsonc_parser", &["front/"]),
+    ("similar", &["cli/"]),
     ("saphyr_parser", &["front/"]),
     ("toml", &["front/"]),
     ("kdl", &["plan/kdl", "lock/"]),

@@ -53,6 +53,7 @@ impl CommandLine {
             "classify" => Classify::augment_args,
             "diff" => Diff::augment_args,
             "explain" => Explain::augment_args,
+            "fmt" => super::command::fmt::Fmt::augment_args,
             "plan" => PlanArgs::augment_args,
             "recover" => Recover::augment_args,
             "run" => Run::augment_args,
@@ -145,6 +146,8 @@ pub enum Command {
     Import(super::command::import::Import),
     /// Validate the contract and show everything that is wrong with it.
     Check(Check),
+    /// Write the contract in its one layout.
+    Fmt(super::command::fmt::Fmt),
     /// Show what would run for this change, and why, and what would not, and why not.
     Explain(Explain),
     /// Print the plan for this change.
@@ -339,9 +342,13 @@ pub struct Init {
 /// `vplan check`
 #[derive(Debug, Args)]
 pub struct Check {
-    /// Take these for errors: `warnings`, `shell`, or a code (repeatable).
+    /// Take these for errors: `warnings`, `shell`, or a code or its last part (repeatable).
     #[arg(long, value_name = "WHAT")]
     pub deny: Vec<String>,
+    /// List the tracked files that no condition mentions: that neither the list of a `whenChanged…` around a check nor a `risk`
+    /// selects. A check without such a condition mentions no file, although it runs for every one.
+    #[arg(long)]
+    pub uncovered: bool,
 }
 
 /// `vplan explain`
@@ -580,6 +587,8 @@ mod tests {
             ("run --grant-env A --grant-env B --max-output 1GiB --events - --attempt 2", true),
             ("argv -x", true),
             ("check --deny warnings", true),
+            ("check --uncovered --deny never_selected", true),
+            ("fmt --check a.vplan - --format json", true),
             ("diff a.json b.json --exit-code", true),
             ("diff --base main --strict --contract c", true),
             ("test a.test.vplan --filter x --list", true),

@@ -46,6 +46,7 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Command::Init(args) => command::init::run(&line.global, &args, &terminal),
         Command::Import(args) => command::import::run(&line.global, &args, &terminal),
         Command::Check(args) => command::check::run(&line.global, &args, &terminal),
+        Command::Fmt(args) => command::fmt::run(&line.global, &args, &terminal),
         Command::Explain(args) => command::explain::run(&line.global, &args, &terminal),
         Command::Plan(args) => command::plan::run(&line.global, &args, &terminal),
         Command::Run(args) => command::run::run(&line.global, &args, &terminal),

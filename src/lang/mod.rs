@@ -8,6 +8,7 @@ pub mod command;
 mod conjunction;
 pub mod error;
 pub mod format;
+pub mod layout;
 pub mod oracle;
 pub mod parse;
 pub mod statement;

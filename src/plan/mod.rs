@@ -13,6 +13,7 @@ pub mod expectation;
 pub mod explain;
 pub mod facts;
 pub mod frame;
+pub mod imply;
 pub mod kdl;
 mod merge;
 pub mod order;
