@@ -357,7 +357,7 @@ fn what_cannot_be_recorded() {
         (&["lock", "--mode", "llm"], 2, "--record"),
         (&["lock", "--contract-from", "HEAD"], 2, "--record"),
         (&["lock", "--changed", "src/a.c"], 2, "--record"),
-        (&["lock", "--check", "--role", "tester"], 2, "--record"),
+        (&["lock", "--check", "--role", "tester"], 2, "--check"),
         (&["lock", "--proposer", &with], 2, "--record"),
         (&["lock", "--record", "--mode", "llm", "--proposer", "/none"], 5, "vplan::proposer::not_started"),
         (&["lock", "--record", "--mode", "llm", "--proposer", &with], 5, "vplan::proposer::bad_answer"),

@@ -60,18 +60,20 @@ fn a_directory_to_work_in_is_one_to_start_in() {
         (&["merge", "../records/runs"], 2),
         (&["lock", "--cache-dir", "../cache"], 0),
     ] {
-        let outputs = ["p.json", "events", "out.vplan", "records"].map(|name| project.parent().join(name));
-        let here = project.vplan(words).run();
-        here.exits(exit);
+        let outputs = ["events", "out.vplan", "records"].map(|name| project.parent().join(name));
+        let clean = || {
+            for path in &outputs {
+                let _ = if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
+            }
+        };
+        clean();
+        project.vplan(words).run().exits(exit);
         let written = outputs.clone().map(|path| path.exists());
-        for path in outputs.iter().skip(1) {
-            let _ = if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
-        }
-        let there = project.vplan(&[&["-C", "../repo"][..], words].concat()).within("../home").run();
-        there.exits(exit);
+        clean();
+        project.vplan(&[&["-C", "../repo"][..], words].concat()).within("../home").run().exits(exit);
         assert_eq!(outputs.map(|path| path.exists()), written, "{words:?}");
     }
-    for words in [&["argv", "-C", "none", "true"][..], &["std", "-C", "none"], &["run", "-C", "README"], &["check", "-C", ""]] {
+    for words in [&["argv", "-C", "none", "true"][..], &["std", "-C", "none"], &["run", "-C", "README"]] {
         project.run(words).exits(2).warns("vplan::");
     }
 }
@@ -173,7 +175,7 @@ fn tests_of_a_contract_with_imports() {
     assert!(ran.stdout.is_empty(), "nothing was tested");
     project.run(&["test", "--locked"]).exits(4);
     project.run(&["lock"]).exits(0);
-    project.run(&["test", "--locked"]).exits(0).says("ext/remote").never_says("FAILED");
+    project.run(&["test", "--locked"]).exits(0).says("1 test passed");
     // An import that changes fails the test that is about it.
     project.write(PKG_PATH, PKG.replace("src/**", "lib/**"));
     project.run(&["test"]).exits(40).says("`pkg/core`");
@@ -242,8 +244,6 @@ fn a_shard_that_was_interrupted() {
         project.vplan(&["run", "--plan", "../p.kdl", "--shard", shard, "--records", "../r", "--events", &events, "--format", "json"])
     };
     // The share that holds `slow` is stopped while it runs.
-    let plan = project.run(&["run", "--plan", "../p.kdl", "--shard", "1/2", "--help"]);
-    plan.exits(0);
     let mut child = run("2/2").command().stdin(std::process::Stdio::null()).stdout(std::process::Stdio::piped()).spawn().unwrap();
     while !project.parent().join("started").exists() && child.try_wait().unwrap().is_none() {
         std::thread::yield_now();
@@ -296,7 +296,13 @@ fn hostile_words_are_shown_and_not_obeyed() {
     let ask = ["--mode", "llm", "--changed", "x\u{1b}y", "--command", "echo '\u{1b}[2J'"];
     let safe = |ran: Ran, what: &str| {
         for text in [ran.out(), ran.err()] {
-            let bad = text.chars().find(|c| (c.is_control() && *c != '\n') || *c == '\u{202e}');
+            // A JSON document is for programs, and holds what it holds; but no escape character.
+            let json = text.starts_with('{');
+            let bad = text.chars().find(|c| match c {
+                '\n' => false,
+                '\u{80}'..='\u{9f}' | '\u{202e}' => !json,
+                c => c.is_control(),
+            });
             assert_eq!(bad, None, "{what}: {text}");
         }
     };

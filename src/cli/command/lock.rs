@@ -46,7 +46,7 @@ pub struct Lock {
 /// Nothing is asked without `--record`, so that nothing of a request would have an effect then.
 fn part_of_a_request(arg: Arg) -> Arg {
     let own = ["check", "record", "timeout"].contains(&arg.get_id().as_str());
-    if own { arg } else { arg.requires("record") }
+    if own { arg } else { arg.requires("record").conflicts_with("check") }
 }
 
 /// What was done, or found.
