@@ -210,6 +210,96 @@ fn a_weakening_in_an_imported_file_is_found_there() {
     assert!(ran.stdout.is_empty());
 }
 
+/// What a symlink in the work tree leads to, the same symlink in a revision leads to as well: or a contract behind one could
+/// be weakened, or deleted, without anybody noticing.
+#[test]
+fn symlinks_lead_to_the_same_file_in_a_revision() {
+    let project = Project::git_with(&[
+        ("ci/real.vplan", "vplan 1\nimport \"../pkgs/x.vplan\"\nimport \"more.vplan\"\ncheck a: true\n"),
+        ("packages/x.vplan", "vplan 1\ncheck x: true\n"),
+        ("ci/deep/more.vplan", "vplan 1\ncheck more: true\n"),
+    ]);
+    project.symlink("contracts/verify.vplan", "../a/real.vplan").symlink("a", "loop/../ci/").symlink("loop", "packages");
+    project.symlink("pkgs", "packages").symlink("contracts/more.vplan", ".././ci//deep/more.vplan");
+    project.commit("links");
+    let all = |words: &[&str]| {
+        let ran = project.run(&[&["plan", "--all", "--format", "json"][..], words].concat());
+        ids(ran.exits(0))
+    };
+    assert_eq!(all(&[]), ["x", "more", "a"]);
+    assert_eq!(all(&["--contract-from", "HEAD"]), ["x", "more", "a"]);
+    project.run(&["diff", "--base", "HEAD"]).exits(0).says("mean the same");
+    project.write("ci/deep/more.vplan", "vplan 1\n");
+    project.run(&["diff", "--base", "HEAD"]).exits(45).says("check `more`");
+    project.git(&["checkout", "-q", "ci"]);
+    project.remove("contracts/verify.vplan");
+    for mode in ["fallback", "contract"] {
+        project.run(&["plan", "--mode", mode, "--all", "--command", "true"]).exits(3).warns("vplan::load::deleted");
+    }
+    // What leads nowhere, in circles or out is no file there either.
+    for target in ["nowhere", "verify.vplan", "../../x", "/etc/passwd", "../ci", "../ci/real.vplan/", ""] {
+        let _ = std::fs::remove_file(project.path(CONTRACT));
+        if target.is_empty() {
+            project.write(CONTRACT, "../ci/real.vplan");
+        } else {
+            project.symlink(CONTRACT, target);
+        }
+        let commit = project.commit("elsewhere");
+        project.run(&["plan", "--changed-none", "--contract-from", commit.trim()]).exits(3);
+    }
+}
+
+#[test]
+fn one_json_document_and_nothing_else() {
+    let project = project();
+    project.write("../verify.contract.json", "{\"commands\":[\"true *\"]}");
+    project.write("contracts/x.test.vplan", "vplan 1\ntests \"verify.vplan\"\nexpect \"t\" {\n  plan lint\n}\n");
+    project.run(&["plan", "--all", "-o", "../p.json"]).exits(0);
+    let report = project.run(&["run", "--all", "--format", "json"]);
+    project.write("../r.json", &report.exits(0).stdout);
+    for (words, exit) in [
+        (&["plan", "--all", "-o", "../p.json"][..], 0),
+        (&["run", "--plan", "../p.json"], 0),
+        (&["run", "--plan", "../p.json", "--shard", "1/2"], 0),
+        (&["merge", "../r.json"], 2),
+        (&["diff", "../p.json", "../p.json"], 0),
+        (&["diff", "--base", "HEAD"], 0),
+        (&["diff", CONTRACT, PKG_PATH], 45),
+        (&["test"], 0),
+        (&["test", "--list"], 0),
+        (&["test", "--min-coverage", "100"], 40),
+        (&["check", "--uncovered"], 0),
+        (&["check", "--uncovered", "--deny", "warnings"], 3),
+        (&["fmt", "--check"], 0),
+        (&["lock"], 0),
+        (&["lock", "--check"], 0),
+        (&["std"], 0),
+        (&["import", "../verify.contract.json", "-o", "../out.vplan"], 0),
+        (&["import", "../verify.contract.json", "--stdout"], 0),
+        (&["plan", "--all", "-o", "../p.kdl"], 2),
+        (&["diff", "none", CONTRACT], 2),
+        (&["test", "--filter", "zzz"], 2),
+        (&["import", "none.json"], 2),
+        (&["std", "nope"], 2),
+        (&["fmt", "none"], 2),
+        (&["lock", "--contract", "none.vplan"], 3),
+    ] {
+        let ran = project.run(&[words, &["--format", "json"]].concat());
+        ran.exits(exit);
+        if exit == 2 || (exit == 3 && ran.stdout.is_empty()) {
+            assert!(ran.stdout.is_empty() && !ran.stderr.is_empty(), "{words:?}: {}", ran.out());
+        } else {
+            assert_eq!(ran.json()["version"], 1, "{words:?}");
+            assert_eq!(ran.out().lines().count(), 1, "{words:?}");
+        }
+        // Quiet: nothing when nothing is wrong.
+        if exit == 0 && !["test", "check", "std", "run", "diff"].contains(&words[0]) && !words.contains(&"--stdout") {
+            let ran = project.run(&[words, &["-q", "--force"][..usize::from(words[0] == "import") + 1]].concat());
+            assert!(ran.exits(0).stdout.is_empty() && ran.stderr.is_empty(), "{words:?}: {}{}", ran.out(), ran.err());
+        }
+    }
+}
+
 #[test]
 fn a_json_contract_and_its_conversion() {
     let project = Project::git_with(&[(
