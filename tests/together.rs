@@ -160,6 +160,10 @@ fn changes_to_what_judges_them_are_noted() {
             assert_eq!(plan["notes"][0]["kind"], "contract-changed", "{changed}");
         }
     }
+    // A contract in JSON imports nothing, but has a lock with recorded answers.
+    project.write("verify.contract.json", "{\"commands\":[\"true\"]}");
+    let json = ["--contract", "verify.contract.json", "--changed", "verify.contract.lock.kdl"];
+    project.run(&[&["explain"][..], &json].concat()).exits(0).says("lock `verify.contract.lock.kdl` is itself");
     let plan = project.run(&["plan", "--changed", "README", "--format", "json"]).exits(0).json();
     assert!(plan["notes"].as_array().is_none_or(Vec::is_empty));
 }

@@ -154,10 +154,11 @@ impl<'a> Input<'a> {
             let off = self.request.mode == Mode::Off;
             return if off { Vec::new() } else { vec![note("no-contract", "there is no contract".to_owned())] };
         };
-        let lock = contract.path.strip_suffix(".vplan").map(|stem| format!("{stem}.lock.kdl"));
-        let files = [(Some(contract.path.as_str()), "the contract"), (lock.as_deref(), "the contract's lock")];
+        let path = RepoPath::parse(contract.path.as_bytes()).ok();
+        let lock = path.as_ref().map(|p| p.with_ending(b".lock.kdl"));
+        let files = [(path, "the contract"), (lock, "the contract's lock")];
         let changed = files.into_iter().filter_map(|(path, what)| {
-            let path = RepoPath::parse(path?.as_bytes()).ok().filter(|p| self.request.changed.contains(p))?;
+            let path = path.filter(|p| self.request.changed.contains(p))?;
             let message = format!("{what} `{path}` is itself among the changed files");
             Some(Note { path: Some(path), ..note("contract-changed", message) })
         });
