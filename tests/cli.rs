@@ -156,7 +156,35 @@ fn completions_manual_and_help() {
     project.run(&["help", "run"]).exits(0).says("--require");
     project.run(&["help", "language"]).exits(0).says("whenChangedAny");
     project.run(&["help", "environment"]).exits(0).says("PATH");
+    project.run(&["help", "proposer"]).exits(0).says("\"commands\":");
     project.run(&["--version"]).exits(0).says(env!("CARGO_PKG_VERSION"));
+}
+
+#[test]
+fn every_command_has_its_help_its_page_and_its_completion() {
+    let project = Project::bare();
+    let help = project.run(&["help"]).exits(0).out();
+    let list = help.split("\nCommands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
+    let indented = |line: &&str| line.starts_with("  ") && !line.starts_with("   ");
+    let commands: Vec<&str> = list.lines().filter(indented).filter_map(|l| l.split_whitespace().next()).collect();
+    assert!(commands.len() >= 19, "{commands:?}");
+    let scripts: Vec<String> =
+        ["bash", "zsh", "fish"].iter().map(|s| project.run(&["completions", s]).exits(0).out()).collect();
+    let page = project.run(&["man"]).exits(0).out();
+    for name in commands {
+        for script in &scripts {
+            assert!(script.contains(name), "no completion of {name}");
+        }
+        assert!(page.contains(&format!("vplan\\-{name}(1)")), "{name} is not in the manual page");
+        project.run(&["man", name]).exits(0).says(&format!(".TH vplan-{name}"));
+        let own = project.run(&["help", name]).exits(0).out();
+        assert!(own.contains("Exit codes: 0 "), "the help on {name} does not say its exit codes");
+        assert_eq!(project.run(&[name, "--help"]).exits(0).out(), own, "{name}");
+        // Of a flag is said what it does, in one manner.
+        for line in own.lines().filter(|l| l.starts_with("          ")) {
+            assert!(!line.trim_end().ends_with('.') || line.contains("e.g."), "{name}: {line}");
+        }
+    }
 }
 
 #[test]
