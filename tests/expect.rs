@@ -483,7 +483,7 @@ fn case(request: &Request, exists: &BTreeSet<RepoPath>) -> Expect {
 /// Some of the paths that a contract asks for, and one that it does not.
 fn some_exist(contract: &Contract, dice: &[bool]) -> BTreeSet<RepoPath> {
     let asked = contract.conditions.iter().filter_map(|c| match &c.test {
-        Test::Exists(paths) => Some(paths.clone()),
+        Test::Exists(paths) | Test::Absent(paths) => Some(paths.clone()),
         _ => None,
     });
     let other = RepoPath::parse(b"it's \"there\"").unwrap();
@@ -582,7 +582,7 @@ proptest! {
         let request = Request { mode: Mode::Contract, keep_going: false, no_recover: false, inferred: Vec::new(), ..request };
         let mut facts = Facts::default();
         for condition in &contract.conditions {
-            let Test::Exists(paths) = &condition.test else { continue };
+            let (Test::Exists(paths) | Test::Absent(paths)) = &condition.test else { continue };
             for path in paths {
                 let there = if exists.contains(path) { Certainty::Yes } else { Certainty::No };
                 facts.add(Question::Exists(path.clone()), Answer::Word(there));

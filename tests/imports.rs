@@ -317,7 +317,7 @@ fn files_of_another_repository() {
     assert!(loaded.drift, "nothing is wrong but the pin");
     assert_eq!(found(&loaded), [(NOT_PINNED.0.trim_start_matches("vplan::").to_owned(), format!("\"{url}\""))]);
     assert_eq!(loaded.origins.iter().map(ToString::to_string).collect::<Vec<_>>(), std::slice::from_ref(&url));
-    project.run(&["check"]).exits(4).warns("run `vplan lock`");
+    project.run(&["check"]).exits(4).warns("`vplan lock` fetches and pins it");
     project.run(&["explain", "--changed-none"]).exits(4).warns("vplan::contract::drift");
 
     // A path in it is a file of the same revision; `std:` is the same everywhere.
@@ -333,7 +333,10 @@ fn files_of_another_repository() {
     let whole = vec![pins[0], ("up.vplan", "vplan 1\ncheck up: true\n")];
     let contract = load_with(&project, &mut These(whole)).contract.unwrap();
     let ids: Vec<&str> = contract.checks.iter().map(|c| c.id.as_str()).collect();
-    assert_eq!(ids, ["r/up", "r/rust/format", "r/rust/compile", "r/rust/clippy", "r/rust/unit", "r/x", "a"]);
+    assert_eq!(
+        ids,
+        ["r/up", "r/rust/fmt", "r/rust/check", "r/rust/clippy", "r/rust/test", "r/rust/doc", "r/rust/deny", "r/x", "a"]
+    );
     let names: Vec<&str> = contract.imports.iter().map(|i| i.name.as_str()).collect();
     assert_eq!(names, [url.as_str(), &format!("git+https://h/r?rev={REV}#up.vplan"), "std:rust@1"]);
     assert_eq!(contract.imports[0].path, None);
@@ -546,7 +549,7 @@ fn json_contracts_and_shipped_ones() {
     ]);
     let contract = load_with(&project, &mut NothingPinned).contract.unwrap();
     let ids: Vec<&str> = contract.checks.iter().map(|c| c.id.as_str()).collect();
-    assert_eq!(ids, ["old/echo-a", "old/echo-a-2", "old/echo-b", "format", "compile", "clippy", "unit"]);
+    assert_eq!(ids, ["old/echo-a", "old/echo-a-2", "old/echo-b", "fmt", "check", "clippy", "test", "doc", "deny"]);
     assert_eq!(contract.checks[0].dir.to_string(), "old");
     assert!(contract.imports.iter().all(|i| i.digest != vplan::base::canon::Digest::of(b"")));
 }

@@ -48,6 +48,7 @@ fn texts() {
         ("(".repeat(1_000_000), "a word is expected here"),
         ("a }".to_owned(), "this `}` closes nothing"),
         ("a {".to_owned(), "this `{` is not closed"),
+        ("a;;b".to_owned(), "nothing stands in front of this `;`"),
         ("a {} b".to_owned(), "a line end or `;` is expected behind a block"),
         ("a {} {}".to_owned(), "this node has two blocks"),
         ("a \"b".to_owned(), "this text is not closed"),

@@ -147,10 +147,14 @@ impl<'a> Reader<'a> {
             self.blanks(true)?;
             match self.peek() {
                 None | Some('}') => return Ok(nodes),
-                Some(';') => self.at += 1,
+                Some(';') => return self.fail(1, "nothing stands in front of this `;`"),
                 Some(_) => {
                     let dropped = self.slashdash(true)?;
                     let node = self.node()?;
+                    // The crate does not take a `;` here, whatever KDL says.
+                    if dropped && self.text.get(..self.at).is_some_and(|read| read.ends_with(';')) {
+                        return self.fail_at(node.name.span.start, "a node that is left out ends with its line");
+                    }
                     nodes.extend((!dropped).then_some(node));
                 }
             }
@@ -190,6 +194,9 @@ impl<'a> Reader<'a> {
                 _ => {}
             }
             let dropped = self.slashdash(true)?;
+            if dropped && !blank {
+                return self.fail(1, "a blank is expected in front of `/-`");
+            }
             if self.peek() == Some('{') {
                 let children = self.block()?;
                 if !dropped && node.children.replace(children).is_some() {
@@ -202,7 +209,7 @@ impl<'a> Reader<'a> {
                 }
             } else if node.children.is_some() {
                 return self.fail(1, "nothing but a line end stands behind a block");
-            } else if !blank && !dropped {
+            } else if !blank {
                 return self.fail(1, "a blank is expected here");
             } else {
                 let entry = self.entry()?;
