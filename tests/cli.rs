@@ -161,6 +161,43 @@ fn completions_manual_and_help() {
 }
 
 #[test]
+fn every_document_is_what_the_readme_says() {
+    let project = Project::contract(CONTRACT);
+    project.write("runr.config.json", r#"{"verification":{"tier0":["true"]}}"#);
+    let readme = std::fs::read_to_string(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
+    let documents: &[(&[&str], &str)] = &[
+        (&["plan", "--changed", "src/a.rs"], "`plan`, `explain`; plan files"),
+        (&["explain", "--changed", "src/a.rs"], "`plan`, `explain`; plan files"),
+        (&["run", "--changed-none", "--records", "../records"], "`run`, `merge`; `report.json`"),
+        (&["check"], "`check`, `fmt`"),
+        (&["fmt", "--check"], "`check`, `fmt`"),
+        (&["test"], "`test`"),
+        (&["diff", "contracts/verify.vplan", "contracts/verify.vplan"], "`diff`"),
+        (&["import", "runr.config.json", "--from", "runr", "--stdout"], "`import`"),
+        (&["lock", "--check"], "`lock`"),
+        (&["std"], "`std`"),
+        (&["std", "rust"], "`std`"),
+        (&["recover", "--command", "a && b", "--failed", "1"], "`recover`, `classify`, `argv`"),
+        (&["classify", "--command", "a", "--exit", "1"], "`recover`, `classify`, `argv`"),
+        (&["argv", "a b"], "`recover`, `classify`, `argv`"),
+    ];
+    for (words, row) in documents {
+        let ran = project.run(&[*words, &["--format", "json"]].concat());
+        let document = ran.json();
+        assert_eq!(document["version"], 1, "{words:?}: {document}");
+        let start = format!("| {row} | ");
+        let line = readme.lines().find_map(|l| l.strip_prefix(&start)).unwrap_or_else(|| panic!("no row {start}"));
+        let keys: Vec<&str> = line.split('`').skip(1).step_by(2).collect();
+        // Each command of a row has one of the keys at least, the first of all of them has every one but those of its entries.
+        let has = keys.iter().filter(|k| document.get(k).is_some()).count();
+        assert!(has >= 1, "{words:?} has none of {keys:?}: {document}");
+        if !row.contains("`check`") && !row.contains("`recover`") && !row.contains("`std`") {
+            assert_eq!(has, keys.len(), "{words:?} has not all of {keys:?}: {document}");
+        }
+    }
+}
+
+#[test]
 fn every_command_has_its_help_its_page_and_its_completion() {
     let project = Project::bare();
     let help = project.run(&["help"]).exits(0).out();

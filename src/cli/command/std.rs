@@ -29,6 +29,13 @@ struct Entry {
     version: u32,
 }
 
+/// The document.
+#[derive(Serialize)]
+struct Answer {
+    contracts: Vec<Entry>,
+    version: u32,
+}
+
 fn entry(shipped: &Shipped, with_text: bool) -> Entry {
     Entry {
         description: shipped.description(),
@@ -48,7 +55,7 @@ pub fn run(global: &Global, args: &Std, terminal: &Terminal) -> Result<u8, Failu
     let Some(name) = &args.name else {
         let all: Vec<Entry> = SHIPPED.iter().map(|s| entry(s, false)).collect();
         if format == Format::Json {
-            terminal.print_json(&all);
+            terminal.print_json(&Answer { contracts: all, version: 1 });
         } else {
             let width = all.iter().map(|e| e.import.len()).max().unwrap_or(0);
             let line = |e: &Entry| format!("{:width$}  {}\n", e.import, e.description);
@@ -74,7 +81,7 @@ pub fn run(global: &Global, args: &Std, terminal: &Terminal) -> Result<u8, Failu
         Failure::usage("vplan::usage::unknown_std", message).help(help)
     })?;
     if format == Format::Json {
-        terminal.print_json(&entry(shipped, true));
+        terminal.print_json(&Answer { contracts: vec![entry(shipped, true)], version: 1 });
     } else {
         terminal.print(shipped.text);
     }
