@@ -363,8 +363,10 @@ pub struct Init {
 
 /// `vplan check`
 #[derive(Debug, Args)]
-#[command(after_help = "Exit codes: 0 valid, perhaps with warnings; 2 usage; 3 contract invalid or missing, or a warning is denied; 4 \
-                        lock drift.")]
+#[command(
+    after_help = "Exit codes: 0 valid, perhaps with warnings; 2 usage; 3 contract invalid or missing, or a warning is denied; 4 \
+                        lock drift."
+)]
 pub struct Check {
     /// Take these for errors: `warnings`, `shell`, or a code or its last part (repeatable).
     #[arg(long, value_name = "WHAT")]

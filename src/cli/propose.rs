@@ -74,9 +74,9 @@ impl Session {
         let (argv, env) = words(command(text)?)?;
         if asking == Asking::Recorded {
             let message =
-                format!("the proposer's answer to {digest} is not recorded, and this command starts no program");
+                format!("the proposer's answer to {digest} is not recorded, and nobody is asked now");
             return Err(Failure::new(Exit::Drift.code(), "vplan::proposer::not_recorded", message).help(
-                "`vplan lock --record` with the same request and `--proposer` records it; `vplan run` asks by itself",
+                "`vplan lock --record` with the same request and `--proposer` records it; `vplan run` without `--locked` asks by itself",
             ));
         }
         let limit = Duration::from_millis(asked.proposer_timeout);

@@ -269,7 +269,8 @@ mod tests {
         for key in shown.as_object().unwrap().keys() {
             assert!(PROTOCOL.contains(&format!("`{key}`")), "{key} is not explained");
         }
-        for limit in [MAX_COMMANDS.to_string(), format!("{} KiB", MAX_TEXT >> 10), format!("{} MiB", MAX_ANSWER >> 20)] {
+        for limit in [MAX_COMMANDS.to_string(), format!("{} KiB", MAX_TEXT >> 10), format!("{} MiB", MAX_ANSWER >> 20)]
+        {
             assert!(PROTOCOL.contains(&limit), "{limit}");
         }
     }
