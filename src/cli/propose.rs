@@ -73,8 +73,7 @@ impl Session {
         };
         let (argv, env) = words(command(text)?)?;
         if asking == Asking::Recorded {
-            let message =
-                format!("the proposer's answer to {digest} is not recorded, and nobody is asked now");
+            let message = format!("the proposer's answer to {digest} is not recorded, and nobody is asked now");
             return Err(Failure::new(Exit::Drift.code(), "vplan::proposer::not_recorded", message).help(
                 "`vplan lock --record` with the same request and `--proposer` records it; `vplan run` without `--locked` asks by itself",
             ));

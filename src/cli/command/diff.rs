@@ -27,7 +27,8 @@ use std::path::{Path, PathBuf};
 /// `vplan diff`
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit codes: 45 the newer contract is weaker, 4 with `--exit-code` and other differences, else 0."
+    after_help = "Exit codes: 0 nothing weakens; 2 usage; 3 a contract is invalid or missing; 4 with `--exit-code`, when there is another \
+                  difference; 45 the newer contract is weaker."
 )]
 pub struct Diff {
     /// Two plans (`.json`, `.kdl`; `-` is standard input) or two contracts, the older one first.
