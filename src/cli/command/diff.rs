@@ -174,7 +174,7 @@ fn file(global: &Global, path: &Path) -> Result<(Site, Read), Failure> {
     let wanted = Wanted { contract: Some(&absolute), revision: None, base: None, max_file: global.max_file };
     let loaded = pinning::load(&site, global, &wanted)?.map_err(|error| match error {
         // Nobody is without a contract here: a file was named that is not there.
-        LoadError::Missing(_) | LoadError::Deleted { .. } => unreadable(std::io::ErrorKind::NotFound.into()),
+        LoadError::Missing(_) | LoadError::Deleted { .. } => unreadable(std::io::Error::other("there is no such file")),
         error => load_failed(error),
     })?;
     Ok((site, valid(loaded)?))
