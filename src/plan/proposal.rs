@@ -252,7 +252,7 @@ mod tests {
         let question = Question {
             boundaries: vec![],
             changed: ChangeSet::new(vec![crate::base::change::ChangedFile {
-                path: "src/a.c".parse().unwrap(),
+                path: crate::base::path::RepoPath::parse(b"src/a.c").unwrap(),
                 status: crate::base::change::Status::Modified,
             }]),
             checks: vec![Known { command: Some("make test".into()), id: "unit".into() }],
