@@ -12,6 +12,7 @@ use serde::Serialize;
 
 /// `vplan std`
 #[derive(Debug, Args)]
+#[command(after_help = "Exit codes: 0 printed; 2 usage, also when there is no such contract.")]
 pub struct Std {
     /// Print this contract, `NAME` (the newest) or `NAME@VERSION`; without it they are listed.
     pub name: Option<String>,
