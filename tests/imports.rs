@@ -317,7 +317,7 @@ fn files_of_another_repository() {
     assert!(loaded.drift, "nothing is wrong but the pin");
     assert_eq!(found(&loaded), [(NOT_PINNED.0.trim_start_matches("vplan::").to_owned(), format!("\"{url}\""))]);
     assert_eq!(loaded.origins.iter().map(ToString::to_string).collect::<Vec<_>>(), std::slice::from_ref(&url));
-    project.run(&["check"]).exits(4).warns("run `vplan lock`");
+    project.run(&["check"]).exits(4).warns("`vplan lock` fetches and pins it");
     project.run(&["explain", "--changed-none"]).exits(4).warns("vplan::contract::drift");
 
     // A path in it is a file of the same revision; `std:` is the same everywhere.
@@ -333,7 +333,10 @@ fn files_of_another_repository() {
     let whole = vec![pins[0], ("up.vplan", "vplan 1\ncheck up: true\n")];
     let contract = load_with(&project, &mut These(whole)).contract.unwrap();
     let ids: Vec<&str> = contract.checks.iter().map(|c| c.id.as_str()).collect();
-    assert_eq!(ids, ["r/up", "r/rust/format", "r/rust/compile", "r/rust/clippy", "r/rust/unit", "r/x", "a"]);
+    assert_eq!(
+        ids,
+        ["r/up", "r/rust/fmt", "r/rust/check", "r/rust/clippy", "r/rust/test", "r/rust/doc", "r/rust/deny", "r/x", "a"]
+    );
     let names: Vec<&str> = contract.imports.iter().map(|i| i.name.as_str()).collect();
     assert_eq!(names, [url.as_str(), &format!("git+https://h/r?rev={REV}#up.vplan"), "std:rust@1"]);
     assert_eq!(contract.imports[0].path, None);
@@ -478,7 +481,11 @@ fn a_revision_has_its_own_imports() {
     let ran = project.run(&["explain", "--changed-none", "--contract-from", "HEAD"]);
     ran.exits(3).warns("load::import_missing").warns("has no file `contracts/package.vplan`");
     assert_eq!(ids(&["--contract-from", "HEAD~1"]).len(), 5);
-    project.write("contracts/target", "vplan 1\n").symlink("contracts/package.vplan", "target").commit("link");
+    // A symlink is what it is in the work tree: a file like any other inside, none outside.
+    project.write("contracts/target", "vplan 1\ncheck linked: true\n").symlink("contracts/package.vplan", "target");
+    project.commit("link");
+    assert_eq!(ids(&["--contract-from", "HEAD"]), ["linked"]);
+    project.remove("contracts/package.vplan").symlink("contracts/package.vplan", "../../out").commit("outside");
     project.run(&["explain", "--changed-none", "--contract-from", "HEAD"]).exits(3);
 }
 
@@ -546,7 +553,7 @@ fn json_contracts_and_shipped_ones() {
     ]);
     let contract = load_with(&project, &mut NothingPinned).contract.unwrap();
     let ids: Vec<&str> = contract.checks.iter().map(|c| c.id.as_str()).collect();
-    assert_eq!(ids, ["old/echo-a", "old/echo-a-2", "old/echo-b", "format", "compile", "clippy", "unit"]);
+    assert_eq!(ids, ["old/echo-a", "old/echo-a-2", "old/echo-b", "fmt", "check", "clippy", "test", "doc", "deny"]);
     assert_eq!(contract.checks[0].dir.to_string(), "old");
     assert!(contract.imports.iter().all(|i| i.digest != vplan::base::canon::Digest::of(b"")));
 }
@@ -560,10 +567,10 @@ fn the_list_of_shipped_contracts() {
     for name in ["rust@1", "std:rust", "std:rust@1"] {
         assert_eq!(project.run(&["std", name]).exits(0).out(), text);
     }
-    let list = project.run(&["std", "--format", "json"]).json();
+    let list = project.run(&["std", "--format", "json"]).json()["contracts"].clone();
     let rust = list.as_array().unwrap().iter().find(|e| e["name"] == "rust").unwrap().clone();
     assert_eq!((&rust["import"], &rust["version"], rust.get("text")), (&json!("std:rust@1"), &json!(1), None));
-    assert_eq!(project.run(&["std", "rust", "--format", "json"]).json()["text"], text);
+    assert_eq!(project.run(&["std", "rust", "--format", "json"]).json()["contracts"][0]["text"], text);
     for (name, help) in [
         ("rusty", "did you mean `rust@1`?"),
         ("rust@99", "did you mean `rust@"),

@@ -3,6 +3,7 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "tests are outside the pure core")]
 
 mod changes;
+mod check;
 mod cli;
 mod convert;
 mod diagnostics;
@@ -11,6 +12,7 @@ mod examples;
 mod execution;
 mod expect;
 mod faults;
+mod fmt;
 mod golden;
 mod lock;
 mod imports;
@@ -18,10 +20,12 @@ mod modes;
 mod plan_files;
 mod props;
 mod init;
+mod language;
 mod readme;
 mod runner;
 mod std;
 mod support;
 mod tidy;
+mod together;
 mod vectors;
 mod withstand;

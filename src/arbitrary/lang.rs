@@ -42,15 +42,16 @@ impl std::fmt::Debug for Contract {
     }
 }
 
-/// Decides how something is written: an endless sequence of small numbers.
+/// Decides how something is written: an endless sequence of small numbers, how many were taken, and how many comments of
+/// their own number were written, if such are.
 #[derive(Clone, Debug)]
-pub struct Style(Vec<u8>, usize);
+pub struct Style(Vec<u8>, usize, Option<usize>);
 
 impl Style {
     /// Two blanks, no comments, no continuations.
     #[must_use]
     pub fn plain() -> Self {
-        Self(vec![0], 0)
+        Self(vec![0], 0, None)
     }
 
     fn pick(&mut self, most: u8) -> u8 {
@@ -62,7 +63,7 @@ impl Style {
 
 /// Any style.
 pub fn style() -> impl Strategy<Value = Style> {
-    vec(any::<u8>(), 16..64).prop_map(|bytes| Style(bytes, 0))
+    vec(any::<u8>(), 16..64).prop_map(|bytes| Style(bytes, 0, None))
 }
 
 impl Contract {
@@ -71,6 +72,29 @@ impl Contract {
     pub fn write(&self, mut style: Style) -> String {
         let mut out = String::new();
         write_lines(&self.0, 0, &mut style, &mut out);
+        out
+    }
+
+    /// Writes the contract in a style, with comments, each like no other, and blank lines wherever they may stand; perhaps
+    /// with CR LF throughout and a byte-order mark.
+    #[must_use]
+    pub fn littered(&self, mut style: Style) -> String {
+        style.2 = Some(0);
+        let mut out = String::new();
+        if style.pick(4) == 1 {
+            out.push_str("#!/usr/bin/env vplan\n");
+        }
+        write_lines(&self.0, 0, &mut style, &mut out);
+        litter(&mut style, &mut out);
+        if style.pick(3) == 1 {
+            out.truncate(out.trim_end().len());
+        }
+        if style.pick(4) == 1 {
+            out = out.replace("\r\n", "\n").replace('\n', "\r\n");
+        }
+        if style.pick(4) == 1 {
+            out.insert(0, '\u{feff}');
+        }
         out
     }
 
@@ -95,11 +119,15 @@ fn permute<'a>(lines: &[Line], free: bool, by: &mut impl Iterator<Item = &'a Ind
 
 fn write_lines(lines: &[Line], depth: usize, style: &mut Style, out: &mut String) {
     for line in lines {
-        match style.pick(8) {
-            1 => out.push('\n'),
-            2 => out.push_str(" \t\n\n"),
-            3 => out.push_str("  # a comment: it's \"{ \\\n"),
-            _ => {}
+        if style.2.is_some() {
+            litter(style, out);
+        } else {
+            match style.pick(8) {
+                1 => out.push('\n'),
+                2 => out.push_str(" \t\n\n"),
+                3 => out.push_str("  # a comment: it's \"{ \\\n"),
+                _ => {}
+            }
         }
         let raw = line.pieces.iter().any(|p| matches!(p, Piece::Text(_)));
         let indent = match style.pick(3) {
@@ -119,10 +147,36 @@ fn write_lines(lines: &[Line], depth: usize, style: &mut Style, out: &mut String
             out.push('{');
             end(style, false, out);
             write_lines(body, depth + 1, style, out);
+            if style.2.is_some() {
+                litter(style, out);
+            }
             out.push('}');
         }
         end(style, raw && line.body.is_none(), out);
     }
+}
+
+/// Some blank lines and comments.
+fn litter(style: &mut Style, out: &mut String) {
+    for _ in 0..style.pick(4) {
+        match style.pick(4) {
+            0 => out.push('\n'),
+            1 => out.push_str("\t \n\n"),
+            _ => {
+                out.push_str(["", "  ", "\t", "          "].get(usize::from(style.pick(4))).copied().unwrap_or(""));
+                comment(style, out);
+                out.push('\n');
+            }
+        }
+    }
+}
+
+fn comment(style: &mut Style, out: &mut String) {
+    let number = style.2.map_or(0, |n| n + 1);
+    style.2 = Some(number);
+    let text = ["", "# it's \"{", " é\t#x", "!}\\"].get(usize::from(style.pick(4))).copied().unwrap_or("");
+    let behind = [" ", "\t ", "", ""].get(usize::from(style.pick(4))).copied().unwrap_or("");
+    out.push_str(&format!("#{text} {number}{behind}"));
 }
 
 fn blank(style: &mut Style, out: &mut String) {
@@ -130,6 +184,14 @@ fn blank(style: &mut Style, out: &mut String) {
 }
 
 fn end(style: &mut Style, raw: bool, out: &mut String) {
+    if style.2.is_some() && !raw && style.pick(2) == 1 {
+        // Behind a `}` nothing is joined.
+        let most = if out.ends_with('}') { 3 } else { 4 };
+        out.push_str([" ", "  ", "\t", " \\\n"].get(usize::from(style.pick(most))).copied().unwrap_or(" "));
+        comment(style, out);
+        out.push('\n');
+        return;
+    }
     out.push_str(match style.pick(6) {
         1 => "  \n",
         2 if !raw => " # it's {\n",

@@ -1,7 +1,11 @@
-//! What in a valid contract does not fit the repository? For `vplan check` only: a plan depends on none of it.
+//! What in a valid contract does not fit the repository, or itself? For `vplan check` only: a plan depends on none of it.
+
+mod selected;
+pub mod uncovered;
 
 use super::environment::{Environment, Grants};
 use super::facts::{self, Ground};
+use super::git::error::GitError;
 use super::load::Site;
 use super::process::program::{self, Root};
 use crate::base::change::{ChangeSet, ChangedFile, Status};
@@ -31,22 +35,44 @@ pub const MISSING_MAKE_TARGET: Code = Code("vplan::repository::missing_make_targ
 pub const MISSING_DIRECTORY: Code = Code("vplan::repository::missing_directory");
 /// A program that is not found where it would be looked for.
 pub const PROGRAM_NOT_FOUND: Code = Code("vplan::repository::program_not_found");
-/// All codes of this file.
-pub const CODES: &[Code] =
-    &[GLOB_SELECTS_NOTHING, MISSING_SCRIPT, MISSING_MAKE_TARGET, MISSING_DIRECTORY, PROGRAM_NOT_FOUND];
+/// All codes of this file and of those below.
+pub const CODES: &[Code] = &[
+    GLOB_SELECTS_NOTHING,
+    MISSING_SCRIPT,
+    MISSING_MAKE_TARGET,
+    MISSING_DIRECTORY,
+    PROGRAM_NOT_FOUND,
+    selected::NEVER_SELECTED,
+    selected::SHADOWED,
+    uncovered::UNCOVERED,
+];
 
-/// Compares a contract with the repository. All that is found are warnings: what is missing may be on its way.
+/// What came of the comparison.
+#[derive(Debug, Default)]
+pub struct Survey {
+    /// All that was found; warnings only, since what is missing may be on its way.
+    pub found: Diagnostics,
+    /// What could not be looked at, a sentence each.
+    pub notes: Vec<String>,
+}
+
+/// Compares a contract with itself and with the repository.
 #[must_use]
-pub fn survey(site: &Site, contract: &Contract, sources: &Sources) -> Diagnostics {
+pub fn survey(site: &Site, contract: &Contract, sources: &Sources) -> Survey {
     let mut sink = Diagnostics::default();
+    let mut notes = Vec::new();
     // Read once already, without an error: what is said of it now was said before.
     let draft = front::lower_within(sources, SourceId::default(), usize::MAX, &mut Diagnostics::default());
-    globs(site, &draft, &mut sink);
+    if let Err(why) = globs(site, &draft, &mut sink) {
+        notes.push(format!("no glob was compared with the files of the repository: {why}"));
+    }
+    selected::never_selected(contract, &mut sink);
+    selected::shadowed(contract, &mut sink);
     let checks: Vec<(&Check, Step)> =
         contract.checks.iter().filter(|c| may_apply(site, contract, c)).filter_map(|c| Some((c, step(c)?))).collect();
     declarations(site, &checks, &mut sink);
     programs(site, &checks, &mut sink);
-    sink
+    Survey { found: sink, notes }
 }
 
 /// Whether one of the places where it applies asks for no path that is missing.
@@ -74,12 +100,17 @@ fn step(check: &Check) -> Option<Step> {
     })
 }
 
-fn globs(site: &Site, draft: &Draft, sink: &mut Diagnostics) {
-    let Some(files) = site.git.as_ref().ok().and_then(|git| git.present().ok()) else { return };
+/// The error is git's, of which nothing is asked when there is no glob.
+fn globs(site: &Site, draft: &Draft, sink: &mut Diagnostics) -> Result<(), GitError> {
+    let selecting = selecting(draft);
+    if selecting.is_empty() {
+        return Ok(());
+    }
+    let files = site.git.as_ref().map_err(GitError::clone)?.present()?;
     let files = files.into_iter().map(|path| ChangedFile { path, status: Status::Modified }).collect();
     let files = ChangeSet::new(files);
     let mut places: BTreeMap<&str, Vec<Place>> = BTreeMap::new();
-    for (text, place) in selecting(draft) {
+    for (text, place) in selecting {
         places.entry(text).or_default().push(place);
     }
     let idle = idle(places.keys().map(|text| (*text).to_owned()), &files);
@@ -104,6 +135,7 @@ fn globs(site: &Site, draft: &Draft, sink: &mut Diagnostics) {
             });
         }
     }
+    Ok(())
 }
 
 /// Those of the globs that match none of the files. Globs that cannot be read are another's business.

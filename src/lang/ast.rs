@@ -131,7 +131,8 @@ fn same_nodes(a: &[Node<'_>], b: &[Node<'_>]) -> bool {
         })
 }
 
-fn same_values(a: &Value<'_>, b: &Value<'_>) -> bool {
+/// Whether two arguments say the same.
+pub(super) fn same_values(a: &Value<'_>, b: &Value<'_>) -> bool {
     match (a, b) {
         (Value::Str { text: a, .. }, Value::Str { text: b, .. }) => a == b,
         _ => a == b,

@@ -2,7 +2,8 @@
 
 use super::ast::{Ast, Node, Trivia, same};
 use super::command::parse_command;
-use super::format::{format, sort};
+use super::format::{format, is_sorted_block, sort};
+use super::layout::{Formatted, reformat};
 use super::parse::{Caps, parse};
 use crate::base::command::{Command, Link, Piece, to_text};
 use crate::base::source::Source;
@@ -48,6 +49,106 @@ pub fn contract(bytes: &[u8]) -> Result<(), String> {
         return Err(format!("formatting twice is not formatting once\n{formatted}"));
     }
     Ok(())
+}
+
+/// Laying out any bytes ends; what comes out says the same, has every comment where it was, no line with blanks at its end, no
+/// two blank lines, none at the edge of a block, and is laid out already. A text with errors is not touched.
+///
+/// # Errors
+/// What does not hold.
+pub fn fmt(bytes: &[u8]) -> Result<(), String> {
+    let text = String::from_utf8_lossy(bytes);
+    let source = Source::new("fuzz.vplan", &text);
+    let (ast, diagnostics) = parse(&source, SourceId(0), &Caps::default());
+    let written = match reformat(&source, SourceId(0), &Caps::default())? {
+        Formatted::Invalid(_) if diagnostics.has_errors() => return Ok(()),
+        // The layout is longer than what was written by indentation and escapes only.
+        Formatted::TooLarge(_) if text.len() > 2_000 => return Ok(()),
+        Formatted::Text(written) if !diagnostics.has_errors() => written,
+        other => return Err(format!("{other:?}")),
+    };
+    let fail = |why: &str| Err(format!("{why}\n{written}"));
+    let again = Source::new("again.vplan", &written);
+    let (read, diagnostics) = parse(&again, SourceId(0), &Caps::default());
+    if diagnostics.has_errors() {
+        return fail("what was written has errors");
+    }
+    if format(&read) != format(&ast) {
+        return fail("what was written says something else");
+    }
+    if reformat(&again, SourceId(0), &Caps::default())? != Formatted::Text(written.clone()) {
+        return fail("twice is not once");
+    }
+    if written.lines().any(|line| line.ends_with([' ', '\t', '\r'])) {
+        return fail("blanks at the end of a line");
+    }
+    if written.starts_with('\n') || written.contains("\n\n\n") || !written.ends_with('\n') || written.ends_with("\n\n")
+    {
+        return fail("blank lines");
+    }
+    let edges = |ast: &Ast<'_>| blank_edges(&ast.nodes);
+    if edges(&read) {
+        return fail("a blank line at the edge of a block");
+    }
+    if comments(&source, &ast) != comments(&again, &read) {
+        return fail("a comment is lost, or stands elsewhere");
+    }
+    Ok(())
+}
+
+fn blank_edges(nodes: &[Node<'_>]) -> bool {
+    nodes.iter().filter_map(|n| n.body.as_ref()).any(|body| {
+        let first = body.nodes.first().map_or(&body.end, |n| &n.before);
+        first.first() == Some(&Trivia::Blank) || body.end.last() == Some(&Trivia::Blank) || blank_edges(&body.nodes)
+    })
+}
+
+/// Every comment with what it belongs to, sorted by that; those of one thing in the order of the text.
+fn comments(source: &Source, ast: &Ast<'_>) -> Vec<(String, String)> {
+    let mut all = Vec::new();
+    let text = |span: Span| source.slice(span).trim_end_matches([' ', '\t']).to_owned();
+    owned(&ast.nodes, &ast.end, "", false, &text, &mut all);
+    all.sort_by(|(a, _), (b, _)| a.cmp(b));
+    all
+}
+
+fn owned(
+    nodes: &[Node<'_>],
+    end: &[Trivia],
+    inside: &str,
+    sorted: bool,
+    text: &dyn Fn(Span) -> String,
+    all: &mut Vec<(String, String)>,
+) {
+    let add = |trivia: &[Trivia], owner: &str, all: &mut Vec<(String, String)>| {
+        let comments = trivia.iter().filter_map(|t| match t {
+            Trivia::Comment(span) => Some((owner.to_owned(), text(*span))),
+            Trivia::Blank => None,
+        });
+        all.extend(comments);
+    };
+    for (i, node) in nodes.iter().enumerate() {
+        // Statements that are written alike are told apart by their place, which only settings lose.
+        let number = if sorted { String::new() } else { i.to_string() };
+        let head = Node { body: None, ..node.clone() };
+        let alone = Ast { source: SourceId(0), nodes: vec![head], end: Vec::new() };
+        let this = format!("{inside}/{number} {}", format(&alone));
+        let own = if sorted { node.before.iter().rposition(|t| *t == Trivia::Blank).map_or(0, |i| i + 1) } else { 0 };
+        let (detached, own) = node.before.split_at_checked(own).unwrap_or_default();
+        if !detached.iter().all(|t| *t == Trivia::Blank) {
+            // Nobody can say to which setting these belong; they must only not leave the block.
+            let mut apart = Vec::new();
+            add(detached, &format!("{inside}/detached"), &mut apart);
+            all.extend(apart.into_iter().map(|(owner, comment)| (format!("{owner} {comment}"), comment)));
+        }
+        add(own, &format!("{this} before"), all);
+        all.extend(node.comment.map(|c| (format!("{this} line"), text(c))));
+        if let Some(body) = &node.body {
+            all.extend(body.comment.map(|c| (format!("{this} close"), text(c))));
+            owned(&body.nodes, &body.end, &this, is_sorted_block(body.context), text, all);
+        }
+    }
+    add(end, &format!("{inside} end"), all);
 }
 
 /// Reading any command ends; a fault lies inside the text; what was accepted is written in a form that is read as the same

@@ -127,7 +127,12 @@ fn read_json(text: &str) -> Result<Plan, DocumentError> {
 /// What serde_json says, without the place, which is shown beside it.
 fn words(error: &serde_json::Error) -> String {
     let text = error.to_string();
-    text.split(" at line ").next().unwrap_or_default().to_owned()
+    let said = text.split(" at line ").next().unwrap_or_default();
+    // The reader names the type of this program that it wanted to fill; people know it as an object.
+    match said.split_once("expected struct ") {
+        Some((before, _)) => format!("{before}expected an object"),
+        None => said.to_owned(),
+    }
 }
 
 /// The character at which reading stopped.

@@ -76,7 +76,7 @@ pub enum DifferenceKind {
 #[derive(Debug)]
 pub struct Examiner<'c> {
     contract: &'c Contract,
-    /// Every path that a `whenExists` asks for.
+    /// Every path that a `whenExists` or a `whenAbsent` asks for.
     asked: Vec<&'c RepoPath>,
     index: BTreeMap<&'c str, usize>,
     /// For each condition those around it.
@@ -120,7 +120,7 @@ impl<'c> Examiner<'c> {
     #[must_use]
     pub fn new(contract: &'c Contract) -> Self {
         let paths = contract.conditions.iter().filter_map(|c| match &c.test {
-            Test::Exists(paths) => Some(paths),
+            Test::Exists(paths) | Test::Absent(paths) => Some(paths),
             _ => None,
         });
         let asked: BTreeSet<&RepoPath> = paths.flatten().collect();

@@ -101,10 +101,10 @@ impl<'a> Input<'a> {
     }
 }
 
-/// Adds what is not there yet. Lines do not count: where something stands must not reach the digest.
+/// Adds what is not there yet. Files and lines do not count: where something stands must not reach the digest.
 fn add_reasons(to: &mut Vec<Reason>, more: Vec<Reason>) {
     for reason in more {
-        let same = |known: &Reason| Reason { line: reason.line, ..known.clone() } == reason;
+        let same = |known: &Reason| Reason { file: reason.file.clone(), line: reason.line, ..known.clone() } == reason;
         if !to.iter().any(same) {
             to.push(reason);
         }

@@ -13,6 +13,7 @@ use vplan::contract::draft::Entry;
 use vplan::front::vplan::lower;
 use vplan::lang::command::parse_command;
 use vplan::lang::format::{digest, format};
+use vplan::lang::layout::{Formatted, reformat};
 use vplan::lang::oracle;
 use vplan::lang::parse::{Caps, parse};
 
@@ -105,6 +106,46 @@ proptest! {
         };
         let (one, other) = (one.write(Style::plain()), other.write(Style::plain()));
         prop_assert_eq!(form(&one) == form(&other), digest_of(&one)? == digest_of(&other)?);
+    }
+
+    #[test]
+    fn a_littered_contract_is_laid_out(
+        contract in contract(),
+        style in style(),
+        by in prop::collection::vec(any::<Index>(), 1..20),
+    ) {
+        let text = contract.permuted(&by).littered(style);
+        let digest = digest_of(&text)?;
+        oracle::fmt(text.as_bytes()).map_err(TestCaseError::fail)?;
+        let source = Source::new("a.vplan", &text);
+        let Ok(Formatted::Text(laid_out)) = reformat(&source, SourceId(0), &Caps::default()) else {
+            return Err(TestCaseError::fail("no text"));
+        };
+        prop_assert_eq!(digest_of(&laid_out)?, digest);
+        // Whatever the bytes around the lines were.
+        let other = Source::new("a.vplan", &format!("\u{feff}{}", laid_out.replace('\n', " \t\r\n")));
+        if !laid_out.contains(['\\']) {
+            let other = reformat(&other, SourceId(0), &Caps::default());
+            prop_assert_eq!(other, Ok(Formatted::Text(laid_out.clone())));
+        }
+    }
+
+    #[test]
+    fn what_the_digest_covers_is_laid_out(contract in contract(), style in style()) {
+        let source = Source::new("a.vplan", &contract.write(style));
+        let canonical = format(&parse(&source, SourceId(0), &Caps::default()).0);
+        let again = reformat(&Source::new("a.vplan", &canonical), SourceId(0), &Caps::default());
+        prop_assert_eq!(again, Ok(Formatted::Text(canonical)));
+    }
+
+    #[test]
+    fn layout_is_total_on_damaged_contracts(text in damaged()) {
+        oracle::fmt(text.as_bytes()).map_err(TestCaseError::fail)?;
+    }
+
+    #[test]
+    fn layout_is_total_on_strings(text in "(vplan 1\n)?[\\PC\n\t \"'{}#\\\\]{0,200}") {
+        oracle::fmt(text.as_bytes()).map_err(TestCaseError::fail)?;
     }
 
     #[test]

@@ -4,8 +4,8 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
-use vplan::arbitrary::glob::{glob, glob_and_path};
-use vplan::arbitrary::plan::{Compilation, changes, compilation, facts, plan};
+use vplan::arbitrary::glob::{changes_like, globs_of, selections};
+use vplan::arbitrary::plan::{Compilation, changes, compilation, condition, facts, plan};
 use vplan::base::canon::Digest;
 use vplan::base::change::{ChangeSet, ChangedFile, Status};
 use vplan::base::word::is_unsafe_to_show;
@@ -19,14 +19,20 @@ use vplan::plan::explain::shell::shell;
 use vplan::plan::explain::story::{Outcome, story, story_text};
 use vplan::plan::explain::text::explain_text;
 use vplan::plan::facts::{Answer, Certainty, Question};
+use vplan::plan::imply::{contradicts, implies};
 use vplan::plan::order::{Bundle, Constraints, Witness, check_order, order, witness};
-use vplan::plan::overlap::overlaps;
 use vplan::plan::request::Selector;
 use vplan::plan::{Origin, Plan};
 
 /// The same cases on every machine and every run; a new kind of case is a change to this file.
 fn config(cases: u32) -> ProptestConfig {
-    ProptestConfig { cases, failure_persistence: None, rng_seed: RngSeed::Fixed(7), ..ProptestConfig::default() }
+    ProptestConfig {
+        cases,
+        max_local_rejects: 1_000_000,
+        failure_persistence: None,
+        rng_seed: RngSeed::Fixed(7),
+        ..ProptestConfig::default()
+    }
 }
 
 /// A compilation in which every check has a name, so that none is merged into another.
@@ -236,6 +242,41 @@ fn closure(pairs: &BTreeSet<(usize, usize)>) -> BTreeSet<(usize, usize)> {
             return all;
         }
         all.extend(more);
+    }
+}
+
+proptest! {
+    #![proptest_config(config(2048))]
+
+    /// What is said of two conditions holds for changes made to refute it: files that their globs select, one or a few.
+    #[test]
+    fn implied_and_contradicting_conditions(
+        (a, b, files) in (selections(), condition(), condition(), 0..4_usize, 0..4_usize).prop_flat_map(|(lists, a, b, x, y)| {
+            let pick = |given: Test, kind: usize, from: usize| match lists.get(from % (lists.len() * 2)) {
+                Some(list) => [Test::ChangedAny, Test::ChangedAll, Test::ChangedOnly, Test::ChangedNone][kind](list.clone()),
+                None => given,
+            };
+            let (a, b) = (pick(a.test, x, x), pick(b.test, y, y + 1));
+            let lists = [&a, &b].into_iter().filter_map(|t| match t {
+                Test::ChangedAny(s) | Test::ChangedAll(s) | Test::ChangedOnly(s) | Test::ChangedNone(s) => Some(s.clone()),
+                _ => None,
+            }).collect::<Vec<_>>();
+            let globs = globs_of(&lists);
+            let files = if globs.is_empty() { changes().boxed() } else { changes_like(globs).boxed() };
+            (Just(a), Just(b), files)
+        }),
+        role in prop::sample::select(&["worker", "tester", "docser"][..]),
+    ) {
+        let few = files.files().iter().take(12).map(|f| ChangeSet::new(vec![f.clone()]));
+        let pairs = files.files().windows(2).take(6).map(|two| ChangeSet::new(two.to_vec()));
+        for changes in few.chain(pairs).chain([files.clone(), ChangeSet::default()]) {
+            let holds = |test: &Test| holds(test, role, &changes, |p| p.as_bytes().len() % 2 == 0);
+            prop_assert!(!(implies(&a, &b) && holds(&a)) || holds(&b), "{:?} without {:?} on {:?}", a, b, changes);
+            prop_assert!(!(contradicts(&a, &b) && holds(&a) && holds(&b)), "{:?} and {:?} on {:?}", a, b, changes);
+            prop_assert!(!(contradicts(&a, &a) && holds(&a)), "{:?} on {:?}", a, changes);
+        }
+        prop_assert!(implies(&a, &a));
+        prop_assert_eq!(contradicts(&a, &b), contradicts(&b, &a));
     }
 }
 
@@ -474,19 +515,6 @@ proptest! {
                     other => prop_assert!(false, "{:?}", other),
                 }
             }
-        }
-    }
-
-    #[test]
-    fn globs_that_meet_overlap((a, path) in glob_and_path(), b in glob()) {
-        prop_assert!(overlaps(&a, &a));
-        prop_assert_eq!(overlaps(&a, &b), overlaps(&b, &a));
-        if a.matches(&path) && b.matches(&path) {
-            prop_assert!(overlaps(&a, &b), "{} {} {}", a.text(), b.text(), path);
-        }
-        let literal = vplan::base::glob::Glob::literal(&path);
-        if let Some(literal) = literal {
-            prop_assert_eq!(overlaps(&literal, &b), b.matches(&path), "{} {}", literal.text(), b.text());
         }
     }
 

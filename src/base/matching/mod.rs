@@ -49,6 +49,24 @@ pub fn match_all(selections: &[&Selection], changes: &ChangeSet) -> Vec<Selected
     Matcher::new(selections).matches(changes)
 }
 
+/// For each file whether the selection selects it, in the time of [`match_all`].
+#[must_use]
+pub fn match_each(selection: &Selection, changes: &ChangeSet) -> Vec<bool> {
+    let matcher = Matcher::new(&[selection]);
+    let mut tally = Tally::new(&matcher.lists);
+    tally.watched = matcher.lists.roots.first().map(|root| (*root, Vec::new()));
+    let (_, masks) = matcher.walk(tally, changes).watched.unwrap_or_default();
+    let mut selected = vec![false; changes.len()];
+    for (base, mask) in masks {
+        for (word, base) in mask.iter().zip((base as usize..).step_by(64)) {
+            for (bit, file) in selected.iter_mut().skip(base).take(64).enumerate() {
+                *file |= (word >> bit) & 1 == 1;
+            }
+        }
+    }
+    selected
+}
+
 /// Selections that are taken apart once, for many change sets.
 pub struct Matcher<'g> {
     lists: Lists<'g>,
@@ -67,7 +85,10 @@ impl<'g> Matcher<'g> {
     /// What [`match_all`] gives for these selections.
     #[must_use]
     pub fn matches(&self, changes: &ChangeSet) -> Vec<Selected> {
-        let mut tally = Tally::new(&self.lists);
+        self.walk(Tally::new(&self.lists), changes).answers()
+    }
+
+    fn walk<'a>(&'a self, mut tally: Tally<'a, 'g>, changes: &ChangeSet) -> Tally<'a, 'g> {
         let mut walk = Walk::new(&self.index);
         let mut base = 0;
         for block in changes.files().chunks(64 * WORDS) {
@@ -78,7 +99,7 @@ impl<'g> Matcher<'g> {
             tally.close(base);
             base += 64 * WORDS as u32;
         }
-        tally.answers()
+        tally
     }
 }
 
@@ -105,6 +126,8 @@ struct Tally<'l, 'g> {
     /// For each list its hits, and for each child of each list.
     all: Vec<Hits>,
     items: Vec<Hits>,
+    /// A list of which every file is wanted: with the first file of each block that has some, and which.
+    watched: Option<(u32, Vec<(u32, Mask)>)>,
 }
 
 impl Sink for Tally<'_, '_> {
@@ -140,6 +163,7 @@ impl<'l, 'g> Tally<'l, 'g> {
             queued: vec![false; count],
             all: vec![Hits::default(); count],
             items: vec![Hits::default(); lists.children.len()],
+            watched: None,
         }
     }
 
@@ -197,6 +221,11 @@ impl<'l, 'g> Tally<'l, 'g> {
         set(&mut self.masks, list, all);
         if let Some(hits) = self.all.get_mut(list as usize) {
             hits.add(all, base);
+        }
+        if let Some((watched, masks)) = &mut self.watched
+            && *watched == list
+        {
+            masks.push((base, all));
         }
         all != NONE
     }
@@ -301,6 +330,10 @@ mod tests {
         let changes = changes((0..1000).map(|i| format!("{}/{i:04}", if i % 3 == 0 { "a" } else { "b" })));
         let selections = [list(&["**"]), list(&["**", "!a/**"]), list(&["a/**", "*/0999"]), list(&["c"])];
         assert_eq!(agree(&selections, &changes), Ok(()));
+        let each = match_each(&selections[2], &changes);
+        let want: Vec<bool> = changes.files().iter().map(|f| selections[2].selects(&f.path)).collect();
+        assert_eq!(each, want);
+        assert!(want.contains(&true) && want.contains(&false));
         let got = match_all(&selections.each_ref(), &changes);
         assert_eq!(got[0].all, Hits { count: 1000, first: (0..20).collect() });
     }

@@ -1,7 +1,9 @@
 //! `vplan check`: is the contract right, and does it fit the repository?
 
 use super::format;
-use crate::base::diagnostic::{Diagnostic, Severity};
+use crate::base::diagnostic::{Code, Diagnostic, Severity};
+use crate::base::nearest::nearest;
+use crate::base::source::Sources;
 use crate::check::Kind;
 use crate::cli::args::{Check, Format, Global};
 use crate::cli::error::Failure;
@@ -9,7 +11,11 @@ use crate::cli::render::diagnostic;
 use crate::cli::render::style::count;
 use crate::cli::session::{invalid, load_contract, locate};
 use crate::cli::terminal::Terminal;
+use crate::effect::git::error::GitError;
+use crate::effect::load;
 use crate::effect::survey;
+use crate::effect::survey::uncovered::{self, Uncovered};
+use crate::front::verify_contract_json;
 use crate::plan::explain::place;
 use crate::run::verdict::Exit;
 
@@ -23,12 +29,25 @@ pub fn run(global: &Global, args: &Check, terminal: &Terminal) -> Result<u8, Fai
     args.deny.iter().try_for_each(|word| known(word))?;
     let loaded = load_contract(&site, global)?;
     let mut found = loaded.diagnostics.clone();
+    let mut notes = Vec::new();
+    let mut uncovered = None;
     if let Some(contract) = &loaded.contract {
-        found.append(survey::survey(&site, contract, &loaded.sources));
+        let survey = survey::survey(&site, contract, &loaded.sources);
+        found.append(survey.found);
+        notes = survey.notes;
+        if args.uncovered {
+            let files = site.git.as_ref().map_err(GitError::clone).and_then(|git| uncovered::uncovered(contract, git));
+            let files = files.map_err(|e| {
+                let failure = Failure::usage(e.code(), format!("`--uncovered` is about tracked files: {e}"));
+                Failure { help: e.help(), ..failure }
+            })?;
+            files.diagnostic().into_iter().for_each(|d| found.push(d));
+            uncovered = Some(files);
+        }
     }
     let list = found.sorted();
     if format == Format::Json {
-        terminal.print(&(diagnostic::json(&loaded.sources, &list).to_string() + "\n"));
+        terminal.print(&(document(&loaded.sources, &list, &notes, uncovered.as_ref()).to_string() + "\n"));
     }
     if loaded.contract.is_none() {
         let failure = invalid(loaded);
@@ -37,9 +56,12 @@ pub fn run(global: &Global, args: &Check, terminal: &Terminal) -> Result<u8, Fai
     if format == Format::Text && !(terminal.quiet && list.is_empty()) {
         terminal.note(&diagnostic::diagnostics(&loaded.sources, &list, terminal.color_stderr, terminal.width));
     }
+    for note in notes.iter().filter(|_| format == Format::Text && !terminal.quiet) {
+        terminal.note(&format!("note: {note}\n"));
+    }
     let checks = loaded.contract.as_ref().map(|c| c.checks.as_slice()).unwrap_or_default();
     let shell = checks.iter().find(|c| c.kind == Kind::Shell);
-    let denies = |d: &Diagnostic| args.deny.iter().any(|word| word == "warnings" || word == d.code.0);
+    let denies = |d: &Diagnostic| args.deny.iter().any(|word| word == "warnings" || is_called(d.code, word));
     let denied = match shell {
         Some(check) if args.deny.iter().any(|word| word == "shell") => {
             let file = loaded.contract.as_ref().and_then(|c| c.imported(check.place.source));
@@ -61,13 +83,42 @@ pub fn run(global: &Global, args: &Check, terminal: &Terminal) -> Result<u8, Fai
     Ok(Exit::Success.code())
 }
 
+/// The messages, what could not be looked at, and the files of `--uncovered`.
+fn document(
+    sources: &Sources,
+    list: &[Diagnostic],
+    notes: &[String],
+    uncovered: Option<&Uncovered>,
+) -> serde_json::Value {
+    let mut document = diagnostic::json(sources, list);
+    if let Some(object) = document.as_object_mut() {
+        object.insert("notes".to_owned(), serde_json::json!(notes));
+        if let Some(uncovered) = uncovered {
+            object.insert("tracked".to_owned(), uncovered.tracked.into());
+            object.insert("uncovered".to_owned(), serde_json::json!(uncovered.files));
+        }
+    }
+    document
+}
+
+/// Whether a word is a code, or its last part.
+fn is_called(code: Code, word: &str) -> bool {
+    code.0 == word || code.0.rsplit("::").next() == Some(word)
+}
+
 /// `--deny` takes a group or a code; a word that denies nothing would deny nothing silently.
 fn known(word: &str) -> Result<(), Failure> {
-    let codes = crate::lang::error::CODES.iter().chain(crate::contract::error::CODES).chain(survey::CODES);
-    if matches!(word, "warnings" | "shell") || codes.map(|c| c.0).any(|c| c == word) {
+    let rooms = [crate::lang::error::CODES, crate::contract::error::CODES, survey::CODES, verify_contract_json::CODES];
+    let codes = || rooms.iter().copied().flatten().chain(&load::CODES);
+    if matches!(word, "warnings" | "shell") || codes().any(|code| is_called(*code, word)) {
         return Ok(());
     }
     let shown = crate::base::word::visible(word.as_bytes());
-    Err(Failure::usage("vplan::usage::deny", format!("nothing is called `{shown}`"))
-        .help("`warnings`, `shell`, or the code of a message, such as `vplan::contract::unused_paths`"))
+    let failure = Failure::usage("vplan::usage::deny", format!("nothing is called `{shown}`"));
+    let last = |code: &Code| code.0.rsplit("::").next();
+    let wanted = word.rsplit("::").next().unwrap_or(word);
+    Err(match nearest(wanted, ["warnings", "shell"].into_iter().chain(codes().filter_map(last))) {
+        Some(near) => failure.help(format!("did you mean `{near}`?")),
+        None => failure.help("`warnings`, `shell`, or the code of a message, such as `vplan::contract::unused_paths`"),
+    })
 }

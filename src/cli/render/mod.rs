@@ -1,6 +1,7 @@
 //! How are results written for people and machines?
 
 pub mod diagnostic;
+pub mod diff;
 pub mod report;
 pub mod style;
 pub mod test;

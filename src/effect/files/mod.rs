@@ -3,6 +3,7 @@
 pub mod asserted;
 pub mod beneath;
 pub mod fingerprint;
+pub mod rewrite;
 
 use crate::base::path::RepoPath;
 use std::fs::File;

@@ -290,12 +290,19 @@ impl<'a> Reader<'a> {
 
     /// A node, or what is none: one behind `/-`, the `;` that an edit of a lock leaves where a node was.
     fn statement(&mut self) -> Read<Option<Node>> {
-        if self.flat.is_some() && self.peek() == Some(';') {
+        if self.peek() == Some(';') {
+            if self.flat.is_none() {
+                return self.fail(1, "nothing stands in front of this `;`");
+            }
             self.at += 1;
             return Ok(None);
         }
         let dropped = self.slashdash(true)?;
         let node = self.node()?;
+        // The crate does not take a `;` here, whatever KDL says.
+        if dropped && self.text.get(..self.at).is_some_and(|read| read.ends_with(';')) {
+            return self.fail_at(node.name.span.start, "a node that is left out ends with its line");
+        }
         Ok((!dropped).then_some(node))
     }
 
@@ -332,6 +339,9 @@ impl<'a> Reader<'a> {
                 _ => {}
             }
             let dropped = self.slashdash(true)?;
+            if dropped && !blank {
+                return self.fail(1, "a blank is expected in front of `/-`");
+            }
             if self.peek() == Some('{') && self.flat.is_none() {
                 let children = self.block()?;
                 if !dropped && node.children.replace(children).is_some() {
@@ -344,7 +354,7 @@ impl<'a> Reader<'a> {
                 }
             } else if node.children.is_some() {
                 return self.fail(1, "nothing but a line end stands behind a block");
-            } else if !blank && !dropped {
+            } else if !blank {
                 return self.unexpected("a blank is expected here");
             } else {
                 let entry = self.entry()?;

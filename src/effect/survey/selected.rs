@@ -1,0 +1,183 @@
+//! Which checks can no request select, and which add nothing to another? Decided from the contract alone, and only what is certain.
+
+use crate::base::command::Env;
+use crate::base::diagnostic::{Code, Diagnostic, Diagnostics};
+use crate::base::path::RepoPath;
+use crate::check::Kind;
+use crate::contract::{Body, Check, Condition, Contract, Placement, Test};
+use crate::plan::explain::place;
+use crate::plan::imply::{contradicts, implies};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A check that no request can select.
+pub const NEVER_SELECTED: Code = Code("vplan::repository::never_selected");
+/// A check that runs only together with an equal one.
+pub const SHADOWED: Code = Code("vplan::repository::shadowed");
+
+/// How many equal checks one is compared with. Beyond, nothing is said.
+const COMPARED: usize = 32;
+
+/// Why a placement never applies.
+enum Never<'a> {
+    /// These two contradict each other.
+    Both(&'a Condition, &'a Condition),
+    /// Nothing makes this one hold.
+    Alone(&'a Condition),
+    /// Its roles are restricted to checks with other tags.
+    Roles,
+    /// No role is in all the `byRole` around it.
+    NoRole,
+}
+
+/// Checks that nothing selects, and that nothing which is selected needs.
+pub(super) fn never_selected(contract: &Contract, sink: &mut Diagnostics) {
+    // Blocks are shared by the checks in them.
+    let mut decided: BTreeMap<(usize, usize), bool> = BTreeMap::new();
+    let mut never: BTreeMap<usize, Never<'_>> = BTreeMap::new();
+    for (index, check) in contract.checks.iter().enumerate() {
+        let mut reasons = check.placements.iter().map(|p| why_never(contract, check, p, &mut decided));
+        // The first reason stands for all; `None` is a placement that may well apply.
+        if let Some(Some(reason)) = reasons.next()
+            && reasons.all(|r| r.is_some())
+        {
+            never.insert(index, reason);
+        }
+    }
+    let mut queue: Vec<usize> = (0..contract.checks.len()).filter(|i| !never.contains_key(i)).collect();
+    while let Some(index) = queue.pop() {
+        let needs = contract.checks.get(index).map(|c| c.needs.as_slice()).unwrap_or_default();
+        queue.extend(needs.iter().filter(|need| never.remove(need).is_some()));
+    }
+    for (index, reason) in never {
+        let Some(check) = contract.checks.get(index) else { continue };
+        let named = |c: &Condition| format!("`{}` ({})", c.test.keyword(), place(contract.imported(c.source), c.line));
+        let why = match reason {
+            Never::Both(a, b) => format!("{} and {} never hold together", named(a), named(b)),
+            Never::Alone(a) => format!("nothing makes {} hold", named(a)),
+            Never::Roles => "every role that may ask for it runs only checks with other tags".to_owned(),
+            Never::NoRole => "no role is named by every `byRole` around it".to_owned(),
+        };
+        sink.push(
+            Diagnostic::warning(NEVER_SELECTED, format!("no request can select `{}`", check.id))
+                .label(check.place, why),
+        );
+    }
+}
+
+fn why_never<'a>(
+    contract: &'a Contract,
+    check: &Check,
+    placement: &Placement,
+    decided: &mut BTreeMap<(usize, usize), bool>,
+) -> Option<Never<'a>> {
+    let around: Vec<(usize, &Condition)> =
+        placement.conditions.iter().filter_map(|i| Some((*i, contract.conditions.get(*i)?))).collect();
+    for (i, (index, a)) in around.iter().enumerate() {
+        for (other, b) in around.iter().skip(i) {
+            if *decided.entry((*index, *other)).or_insert_with(|| contradicts(&a.test, &b.test)) {
+                return Some(if index == other { Never::Alone(a) } else { Never::Both(a, b) });
+            }
+        }
+    }
+    let asked = |name: &String| {
+        around.iter().all(|(_, c)| match &c.test {
+            Test::Role(names) => names.contains(name),
+            _ => true,
+        })
+    };
+    let mut roles = contract.roles.iter().filter(|(name, _)| asked(name)).map(|(_, role)| role).peekable();
+    if roles.peek().is_none() {
+        return Some(Never::NoRole);
+    }
+    let admits = |only: &[String]| only.is_empty() || only.iter().any(|tag| check.tags.contains(tag));
+    (!roles.any(|role| admits(&role.only))).then_some(Never::Roles)
+}
+
+/// What two checks must have in common to be compared at all.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Work<'a> {
+    kind: Kind,
+    body: String,
+    dir: &'a RepoPath,
+    env: &'a Env,
+}
+
+/// Checks that do what another does, and are in a plan only if that one is.
+pub(super) fn shadowed(contract: &Contract, sink: &mut Diagnostics) {
+    // The same work at two moments is two obligations: whatever is ordered or needed is left alone.
+    let mut placed: BTreeSet<usize> =
+        contract.sequences.iter().flat_map(|s| s.groups.iter().flatten()).copied().collect();
+    placed.extend(contract.checks.iter().flat_map(|c| &c.needs));
+    let plain = |(index, check): &(usize, &Check)| {
+        let effects = !(check.produces.is_empty() && check.cleans.is_empty() && check.requires.is_empty());
+        !placed.contains(index) && check.needs.is_empty() && !effects && !check.setup && !check.always
+    };
+    let mut alike: BTreeMap<Work<'_>, Vec<&Check>> = BTreeMap::new();
+    for (_, check) in contract.checks.iter().enumerate().filter(plain) {
+        let body = match &check.body {
+            Body::Command(command) => format!("{command:?}"),
+            body => format!("{body:?}"),
+        };
+        let work = Work { kind: check.kind, body, dir: &check.dir, env: &check.env };
+        alike.entry(work).or_default().push(check);
+    }
+    let restricted = contract.roles.values().any(|role| !role.only.is_empty());
+    for checks in alike.into_values().filter(|checks| checks.len() > 1) {
+        let mut gone: BTreeSet<usize> = BTreeSet::new();
+        // A later one yields to an earlier one, so that of two that are the same in everything one stays.
+        for (i, check) in checks.iter().enumerate().rev() {
+            let by = |(j, other): &(usize, &&Check)| {
+                *j != i
+                    && !gone.contains(j)
+                    && same_judgement(check, other)
+                    && always_beside(contract, check, other, restricted)
+            };
+            if let Some((_, other)) = checks.iter().enumerate().take(COMPARED).find(by) {
+                gone.insert(i);
+                sink.push(
+                    Diagnostic::warning(
+                        SHADOWED,
+                        format!(
+                            "`{}` does what `{}` does, and is selected only where `{}` is, too",
+                            check.id, other.id, other.id
+                        ),
+                    )
+                    .label(check.place, "adds nothing")
+                    .label(other.place, "the same work, whenever the other is asked for")
+                    .help("leave it out, or give it other conditions"),
+                );
+            }
+        }
+    }
+}
+
+/// Whether both judge what they see in the same way.
+fn same_judgement(a: &Check, b: &Check) -> bool {
+    a.timeout_ms == b.timeout_ms
+        && a.retries == b.retries
+        && (a.max_errors, a.max_warnings, a.min_tests) == (b.max_errors, b.max_warnings, b.min_tests)
+        && (a.severity, a.optional) == (b.severity, b.optional)
+        && (&a.exit, &a.skip_exit) == (&b.exit, &b.skip_exit)
+        && (&a.pass_env, &a.tool_path) == (&b.pass_env, &b.tool_path)
+        && (&a.format, &a.report, &a.exclusive) == (&b.format, &b.report, &b.exclusive)
+        && (&a.unchanged, &a.inputs, &a.context) == (&b.unchanged, &b.inputs, &b.context)
+}
+
+/// Whether every plan with `a` has `b`.
+fn always_beside(contract: &Contract, a: &Check, b: &Check, restricted: bool) -> bool {
+    if b.tier > a.tier || restricted && !a.tags.iter().all(|tag| b.tags.contains(tag)) {
+        return false;
+    }
+    let tests = |p: &Placement| -> Vec<&Test> {
+        p.conditions.iter().filter_map(|i| contract.conditions.get(*i).map(|c| &c.test)).collect()
+    };
+    // What `{changed}` stands for depends on where a check stands.
+    let changed = |c: &Check| matches!(&c.body, Body::Command(command) if command.has_changed());
+    if changed(a) || changed(b) {
+        return false;
+    }
+    a.placements.iter().map(tests).all(|given| {
+        let holds = |wanted: &&Test| given.iter().any(|test| implies(test, wanted));
+        b.placements.iter().map(tests).any(|wanted| wanted.iter().all(holds))
+    })
+}

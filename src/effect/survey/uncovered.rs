@@ -1,0 +1,152 @@
+//! Which tracked files does no condition mention? What changes in them asks for nothing of its own.
+
+use crate::base::change::{ChangeSet, ChangedFile, Status};
+use crate::base::diagnostic::{Code, Diagnostic};
+use crate::base::glob::{Item, Selection, What};
+use crate::base::matching::match_each;
+use crate::base::path::RepoPath;
+use crate::contract::{Contract, Test};
+use crate::effect::git::Git;
+use crate::effect::git::error::GitError;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// Tracked files that no condition mentions.
+pub const UNCOVERED: Code = Code("vplan::repository::uncovered");
+
+/// How many groups are shown.
+const GROUPS: usize = 20;
+
+/// What was found.
+#[derive(Debug, Default)]
+pub struct Uncovered {
+    /// How many files are tracked.
+    pub tracked: usize,
+    /// Those that no condition mentions, sorted.
+    pub files: Vec<RepoPath>,
+    /// The same files: whole directories (`dir/**`) where nothing in them is mentioned, with the number of files.
+    groups: Vec<(String, usize)>,
+}
+
+/// Finds the tracked files that neither the `whenChanged…` around a check (or around a `use` of one) nor a `risk` selects.
+///
+/// # Errors
+/// What git says.
+pub fn uncovered(contract: &Contract, git: &Git) -> Result<Uncovered, GitError> {
+    let tracked = git.tracked()?;
+    let files =
+        ChangeSet::new(tracked.into_iter().map(|path| ChangedFile { path, status: Status::Modified }).collect());
+    let mentioned = match_each(&mentions(contract), &files);
+    let all: Vec<(&RepoPath, bool)> = files.files().iter().map(|f| &f.path).zip(mentioned).collect();
+    let left: Vec<RepoPath> = all.iter().filter(|(_, mentioned)| !mentioned).map(|(path, _)| (*path).clone()).collect();
+    Ok(Uncovered { tracked: all.len(), groups: groups(&all), files: left })
+}
+
+/// One selection of whatever a condition in use selects. An empty one selects nothing.
+fn mentions(contract: &Contract) -> Selection {
+    let used: BTreeSet<usize> =
+        contract.checks.iter().flat_map(|c| &c.placements).flat_map(|p| &p.conditions).copied().collect();
+    let conditions = used.iter().filter_map(|i| match &contract.conditions.get(*i)?.test {
+        Test::ChangedAny(s) | Test::ChangedAll(s) | Test::ChangedOnly(s) | Test::ChangedNone(s) => Some(s),
+        Test::Role(_) | Test::Exists(_) | Test::Absent(_) => None,
+    });
+    let item = |(i, selection): (usize, &Selection)| {
+        let what = What::Paths { items: Arc::new(selection.clone()), name: i.to_string() };
+        Item { not: false, what }
+    };
+    Selection { items: conditions.chain(contract.risks.iter().map(|r| &r.selection)).enumerate().map(item).collect() }
+}
+
+/// The largest directories in which nothing is mentioned, and the files beside them by directory.
+fn groups(all: &[(&RepoPath, bool)]) -> Vec<(String, usize)> {
+    let mut touched: BTreeSet<&[u8]> = BTreeSet::new();
+    for (path, _) in all.iter().filter(|(_, mentioned)| *mentioned) {
+        touched.insert(b"");
+        touched.extend(above(path.as_bytes()));
+    }
+    let mut groups: BTreeMap<(&[u8], bool), usize> = BTreeMap::new();
+    for (path, _) in all.iter().filter(|(_, mentioned)| !mentioned) {
+        let bytes = path.as_bytes();
+        let whole = std::iter::once(&b""[..]).chain(above(bytes)).find(|dir| !touched.contains(dir));
+        let group = match whole {
+            Some(dir) => (dir, true),
+            None => (above(bytes).last().unwrap_or(b""), false),
+        };
+        *groups.entry(group).or_default() += 1;
+    }
+    let shown = |dir: &[u8], whole: bool| {
+        let dir = crate::base::word::visible(dir);
+        match (dir.is_empty(), whole) {
+            (true, true) => "**".to_owned(),
+            (true, false) => "*".to_owned(),
+            (false, true) => format!("{dir}/**"),
+            (false, false) => format!("{dir}/*"),
+        }
+    };
+    let mut groups: Vec<(String, usize)> =
+        groups.into_iter().map(|((dir, whole), count)| (shown(dir, whole), count)).collect();
+    // The largest first: that is where a condition is most likely missing.
+    groups.sort_by(|(a, x), (b, y)| y.cmp(x).then_with(|| a.cmp(b)));
+    groups
+}
+
+/// The directories above a path, outermost first, without the root.
+fn above(path: &[u8]) -> impl Iterator<Item = &[u8]> {
+    path.iter().enumerate().filter(|(_, b)| **b == b'/').filter_map(|(i, _)| path.get(..i))
+}
+
+impl Uncovered {
+    /// The warning, if there is something to warn of.
+    #[must_use]
+    pub fn diagnostic(&self) -> Option<Diagnostic> {
+        if self.files.is_empty() {
+            return None;
+        }
+        let files = |count: usize| format!("{count} file{}", if count == 1 { "" } else { "s" });
+        let mut lines: Vec<String> =
+            self.groups.iter().take(GROUPS).map(|(dir, count)| format!("{dir} ({})", files(*count))).collect();
+        let more = self.groups.len().saturating_sub(GROUPS);
+        if more > 0 {
+            let rest = self.groups.iter().skip(GROUPS).map(|(_, count)| count).sum();
+            lines.push(format!("and {more} more ({})", files(rest)));
+        }
+        let message = format!("no condition mentions {} of the {} tracked files", self.files.len(), self.tracked);
+        Some(Diagnostic::warning(UNCOVERED, message).help(lines.join(", ")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_directories_are_one_group() {
+        let path = |text: &str| RepoPath::parse(text.as_bytes()).unwrap();
+        let paths = ["a", "b/c/x", "b/c/y", "b/d", "e/f/x", "e/g/y", "z"].map(path);
+        let of = |mentioned: &[&str]| {
+            let all: Vec<(&RepoPath, bool)> =
+                paths.iter().map(|p| (p, mentioned.contains(&p.to_string().as_str()))).collect();
+            groups(&all).iter().map(|(dir, count)| format!("{dir} {count}")).collect::<Vec<_>>().join(", ")
+        };
+        assert_eq!(of(&[]), "** 7");
+        assert_eq!(of(&["a"]), "b/** 3, e/** 2, * 1");
+        assert_eq!(of(&["a", "b/d", "e/f/x", "z"]), "b/c/** 2, e/g/** 1");
+        assert_eq!(of(&["a", "b/c/x", "e/f/x", "e/g/y"]), "* 1, b/* 1, b/c/* 1");
+    }
+
+    #[test]
+    fn the_list_is_bounded() {
+        let many = Uncovered {
+            tracked: 90,
+            files: vec![RepoPath::root(); 60],
+            groups: (0..60).map(|i| (format!("d{i}/**"), 1)).collect(),
+        };
+        let help = many.diagnostic().unwrap().help.unwrap();
+        assert!(
+            help.starts_with("d0/** (1 file), d1/** (1 file)")
+                && help.ends_with("d19/** (1 file), and 40 more (40 files)"),
+            "{help}"
+        );
+        assert!(Uncovered::default().diagnostic().is_none());
+    }
+}

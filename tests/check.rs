@@ -1,0 +1,149 @@
+//! `vplan check`: what does not fit the repository, and what in a contract can do nothing.
+
+use crate::support::{Project, Ran};
+
+/// The messages of some kinds: the last part of the code, the line, and the message with the first label.
+fn found(ran: &Ran, kinds: &[&str]) -> Vec<String> {
+    let document = ran.json();
+    let text = |v: &serde_json::Value| v.as_str().unwrap_or("").to_owned();
+    let list = document["diagnostics"].as_array().unwrap().iter();
+    list.filter(|d| kinds.iter().any(|k| text(&d["code"]) == format!("vplan::repository::{k}")))
+        .map(|d| format!("{}: {}; {}", d["labels"][0]["line"], text(&d["message"]), text(&d["labels"][0]["text"])))
+        .collect()
+}
+
+#[test]
+fn checks_that_no_request_selects() {
+    let project = Project::contract(
+        "vplan 1\n\
+         role docser {\n  only docs-safe\n}\n\
+         role robot {\n}\n\
+         byRole tester {\n  byRole reviewer worker {\n    check a: true\n    check needed: true\n  }\n}\n\
+         whenChangedAny \"docs/**\" {\n  whenChangedNone \"docs/**\" \"x\" {\n    check b: true\n  }\n\
+         \x20 whenChangedNone \"docs/a\" {\n    check fine: true\n  }\n}\n\
+         byRole docser {\n  check c {\n    run true\n    tags other\n  }\n  check safe {\n    run true\n    tags docs-safe\n  }\n}\n\
+         whenChangedOnly \"src/**\" {\n  whenChangedAny \"lib/*\" {\n    check d: true\n  }\n}\n\
+         whenChangedAny \"src/**\" \"!**\" {\n  check e: true\n}\n\
+         check needs-it {\n  run false\n  needs needed\n}\n\
+         byRole robot tester {\n  use a\n}\n",
+    );
+    let ran = project.run(&["check", "--format", "json"]);
+    assert_eq!(
+        found(ran.exits(0), &["never_selected"]),
+        [
+            "15: no request can select `b`; `whenChangedAny` (line 13) and `whenChangedNone` (line 14) never hold together",
+            "22: no request can select `c`; every role that may ask for it runs only checks with other tags",
+            "33: no request can select `d`; `whenChangedOnly` (line 31) and `whenChangedAny` (line 32) never hold together",
+            "37: no request can select `e`; nothing makes `whenChangedAny` (line 36) hold",
+        ]
+    );
+    project.run(&["check", "--deny", "never_selected"]).exits(3).warns("`b`");
+    // Three roles, each pair of blocks with one in common.
+    let roles = "vplan 1\nbyRole tester worker {\n  byRole worker docser {\n    byRole docser tester {\n      check a: true\n    }\n  }\n}\n";
+    let ran = Project::contract(roles).run(&["check", "--format", "json"]);
+    let want = ["5: no request can select `a`; no role is named by every `byRole` around it"];
+    assert_eq!(found(ran.exits(0), &["never_selected"]), want);
+}
+
+#[test]
+fn checks_that_add_nothing() {
+    let project = Project::contract(
+        "vplan 1\n\
+         check a: true x\n\
+         whenChangedAny \"docs/**\" {\n  check b: true x\n}\n\
+         check other-words: true y\n\
+         check other-env: A=1 true x\n\
+         check other-verb {\n  test true x\n}\n\
+         check other-time {\n  run true x\n  timeout 5m\n}\n\
+         check first: true z\n\
+         check last: true z\n\
+         sequence first -> a, other-words -> last\n\
+         whenChangedAny \"docs/a\" {\n  check c: true w\n}\n\
+         whenChangedAny \"docs/**\" {\n  check d: true w\n}\n\
+         whenChangedAny \"src/**\" {\n  check e: true w\n}\n\
+         tier 1 {\n  check f: true v\n}\n\
+         check g: true v\n\
+         whenChangedAny \"docs/**\" {\n  check h: echo {changed}\n}\n\
+         check i: echo {changed}\n",
+    );
+    let shadowed = |p: &Project| found(p.run(&["check", "--format", "json"]).exits(0), &["shadowed"]);
+    assert_eq!(
+        shadowed(&project),
+        [
+            "19: `c` does what `d` does, and is selected only where `d` is, too; adds nothing",
+            "28: `f` does what `g` does, and is selected only where `g` is, too; adds nothing",
+        ]
+    );
+    // Of two that are the same in everything the later one goes; what is ordered stays.
+    let same = Project::contract("vplan 1\ncheck a: true\ncheck b: true\ncheck c: true\n");
+    assert_eq!(shadowed(&same).len(), 2);
+    assert!(shadowed(&same)[0].starts_with("3: `b` does what `a` does"));
+    // A role that sees only one of them makes a difference.
+    let roles = "vplan 1\nrole docser {\n  only safe\n}\ncheck a: true\ncheck b {\n  run true\n  tags safe\n}\n";
+    assert_eq!(
+        shadowed(&Project::contract(roles)),
+        ["5: `a` does what `b` does, and is selected only where `b` is, too; adds nothing"]
+    );
+}
+
+#[test]
+fn files_that_no_condition_mentions() {
+    let project = Project::contract(
+        "vplan 1\npaths unused = \"assets/**\"\ncheck always: true\n\
+         whenChangedAny \"src/**\" {\n  check a: true a\n}\n\
+         whenChangedNone \"*.md\" {\n  check b: true b\n}\n\
+         whenChangedAny \"empty/**\" {\n}\n\
+         risk r tier 1 \"deploy/*\"\n",
+    );
+    for path in ["src/a", "README.md", "assets/a", "assets/b/c", "empty/x", "deploy/a", "deploy/b/c", "notes"] {
+        project.write(path, "");
+    }
+    project.commit("files");
+    project.write("untracked", "");
+    let ran = project.run(&["check", "--uncovered"]);
+    ran.exits(0).warns("no condition mentions 6 of the 9 tracked files").warns("assets/** (2 files)");
+    let document = project.run(&["check", "--uncovered", "--format", "json"]).exits(0).json();
+    let want = ["assets/a", "assets/b/c", "contracts/verify.vplan", "deploy/b/c", "empty/x", "notes"];
+    assert_eq!(document["uncovered"], serde_json::json!(want));
+    assert_eq!(document["tracked"], 9);
+    let messages = document["diagnostics"].as_array().unwrap();
+    let uncovered = messages.iter().find(|d| d["code"] == "vplan::repository::uncovered").unwrap();
+    let groups = "assets/** (2 files), * (1 file), contracts/** (1 file), deploy/b/** (1 file), empty/** (1 file)";
+    assert_eq!(uncovered["help"], groups);
+    project.run(&["check", "--uncovered", "--deny", "uncovered"]).exits(3).warns("no condition mentions");
+    project.run(&["check", "--deny", "uncovered"]).exits(0);
+    project.write("contracts/verify.vplan", "vplan 1\nwhenChangedAny \"**\" {\n  check a: true\n}\n");
+    project.run(&["check", "--uncovered", "--deny", "warnings"]).exits(0);
+}
+
+#[test]
+fn without_git_what_cannot_be_looked_at_is_said_once() {
+    let project = Project::bare();
+    project.write("contracts/verify.vplan", "vplan 1\nwhenChangedAny \"a/**\" \"b/**\" {\n  check a: true\n}\n");
+    let ran = project.run(&["check", "--deny", "warnings"]);
+    ran.exits(0).warns("note: no glob was compared with the files of the repository");
+    assert_eq!(ran.err().lines().count(), 1, "{}", ran.err());
+    project.run(&["check", "-q"]).exits(0).is_quiet();
+    assert_eq!(project.run(&["check", "--format", "json"]).exits(0).json()["notes"].as_array().unwrap().len(), 1);
+    project.run(&["check", "--uncovered"]).exits(2).warns("`--uncovered` is about tracked files");
+    project.write("contracts/verify.vplan", "vplan 1\ncheck a: true\n");
+    project.run(&["check"]).exits(0).is_quiet();
+}
+
+#[test]
+fn words_behind_deny() {
+    let project = Project::contract("vplan 1\npaths unused = \"contracts/**\"\ncheck a: true\n");
+    for word in ["unused_paths", "vplan::contract::unused_paths", "warnings"] {
+        project.run(&["check", "--deny", word]).exits(3).warns("unused");
+    }
+    for (word, help) in [
+        ("unused_path", "did you mean `unused_paths`?"),
+        ("vplan::repository::shadwed", "did you mean `shadowed`?"),
+        ("warning", "did you mean `warnings`?"),
+        ("utterly-wrong", "the code of a message"),
+        ("vplan::other::unused_paths", "did you mean `unused_paths`?"),
+        ("", "the code of a message"),
+    ] {
+        project.run(&["check", "--deny", word]).exits(2).warns(help);
+    }
+}
