@@ -35,7 +35,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("similar", &["cli/"]),
     ("saphyr_parser", &["front/"]),
     ("toml", &["front/"]),
-    ("kdl", &["plan/kdl", "lock/"]),
+    ("kdl", &["plan/kdl/write.rs", "plan/kdl/tests.rs", "lock/encode.rs"]),
     ("proptest", &["arbitrary"]),
 ];
 

@@ -204,13 +204,12 @@ impl Session {
     }
 }
 
-/// Finds the repository around the directory to work in.
+/// Finds the repository around the working directory, which is that of `-C`.
 ///
 /// # Errors
 /// A directory that cannot be entered.
 pub fn locate(global: &Global) -> Result<Site, Failure> {
-    let start = global.directory.as_deref().unwrap_or(Path::new("."));
-    load::locate(start, global.contract.as_deref(), &git::environment).map_err(load_failed)
+    load::locate(Path::new("."), global.contract.as_deref(), &git::environment).map_err(load_failed)
 }
 
 /// Reads the contract of the work tree on its own: for `check`.
@@ -378,7 +377,7 @@ pub fn invalid(loaded: Loaded) -> Failure {
     let list = loaded.diagnostics.sorted();
     let errors = list.iter().filter(|d| d.severity == Severity::Error).count();
     let failure = if loaded.drift {
-        let message = format!("the contract `{}` imports what its lock does not pin", loaded.path);
+        let message = format!("the contract `{}` imports what its lock and the cache do not give", loaded.path);
         Failure::new(Exit::Drift.code(), "vplan::contract::drift", message)
     } else {
         let message = format!("the contract `{}` has {}", loaded.path, super::render::style::count(errors, "error"));

@@ -27,7 +27,8 @@ use std::path::{Path, PathBuf};
 /// `vplan diff`
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit codes: 45 the newer contract is weaker, 4 with `--exit-code` and other differences, else 0."
+    after_help = "Exit codes: 0 nothing weakens; 2 usage; 3 a contract is invalid or missing; 4 with `--exit-code`, when there is another \
+                  difference; 45 the newer contract is weaker."
 )]
 pub struct Diff {
     /// Two plans (`.json`, `.kdl`; `-` is standard input) or two contracts, the older one first.
@@ -159,10 +160,8 @@ fn is_contract(text: &str) -> bool {
 
 /// The contract in a file, wherever it is: in this repository, another one, or none.
 fn file(global: &Global, path: &Path) -> Result<(Site, Read), Failure> {
-    let start = global.directory.clone().unwrap_or_else(|| PathBuf::from("."));
-    let whole = if path.is_absolute() { path.to_owned() } else { start.join(path) };
-    let dir = whole.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let name = whole.file_name().map(PathBuf::from).unwrap_or_default();
+    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let name = path.file_name().map(PathBuf::from).unwrap_or_default();
     let unreadable = |e: std::io::Error| {
         let shown = visible(path.as_os_str().as_bytes());
         Failure::usage("vplan::usage::unreadable", format!("`{shown}` cannot be read: {e}"))
@@ -173,7 +172,7 @@ fn file(global: &Global, path: &Path) -> Result<(Site, Read), Failure> {
     let wanted = Wanted { contract: Some(&absolute), revision: None, base: None, max_file: global.max_file };
     let loaded = pinning::load(&site, global, &wanted)?.map_err(|error| match error {
         // Nobody is without a contract here: a file was named that is not there.
-        LoadError::Missing(_) | LoadError::Deleted { .. } => unreadable(std::io::ErrorKind::NotFound.into()),
+        LoadError::Missing(_) | LoadError::Deleted { .. } => unreadable(std::io::Error::other("there is no such file")),
         error => load_failed(error),
     })?;
     Ok((site, valid(loaded)?))

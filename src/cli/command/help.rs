@@ -8,8 +8,11 @@ use crate::run::verdict::Exit;
 use clap::CommandFactory;
 
 /// Topics and their texts.
-const TOPICS: [(&str, &str); 2] =
-    [("language", crate::lang::GRAMMAR), ("environment", crate::effect::environment::ALLOW_LIST)];
+const TOPICS: [(&str, &str); 3] = [
+    ("language", crate::lang::GRAMMAR),
+    ("environment", crate::effect::environment::ALLOW_LIST),
+    ("proposer", crate::plan::proposal::PROTOCOL),
+];
 
 /// Prints help.
 ///

@@ -12,12 +12,20 @@ use serde::Serialize;
 
 /// `vplan std`
 #[derive(Debug, Args)]
+#[command(after_help = "Exit codes: 0 printed; 2 usage, also when there is no such contract.")]
 pub struct Std {
     /// Print this contract, `NAME` (the newest) or `NAME@VERSION`; without it they are listed.
     pub name: Option<String>,
 }
 
-/// A line of the list; with its text when it was asked for.
+/// What is shipped, or of it the one that was asked for.
+#[derive(Serialize)]
+struct List {
+    contracts: Vec<Entry>,
+    version: u32,
+}
+
+/// A line of the list; with its text when it was asked for. `version` is the contract's own.
 #[derive(Serialize)]
 struct Entry {
     description: &'static str,
@@ -47,7 +55,7 @@ pub fn run(global: &Global, args: &Std, terminal: &Terminal) -> Result<u8, Failu
     let Some(name) = &args.name else {
         let all: Vec<Entry> = SHIPPED.iter().map(|s| entry(s, false)).collect();
         if format == Format::Json {
-            terminal.print_json(&all);
+            terminal.print_json(&List { contracts: all, version: 1 });
         } else {
             let width = all.iter().map(|e| e.import.len()).max().unwrap_or(0);
             let line = |e: &Entry| format!("{:width$}  {}\n", e.import, e.description);
@@ -73,7 +81,7 @@ pub fn run(global: &Global, args: &Std, terminal: &Terminal) -> Result<u8, Failu
         Failure::usage("vplan::usage::unknown_std", message).help(help)
     })?;
     if format == Format::Json {
-        terminal.print_json(&entry(shipped, true));
+        terminal.print_json(&List { contracts: vec![entry(shipped, true)], version: 1 });
     } else {
         terminal.print(shipped.text);
     }
