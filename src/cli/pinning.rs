@@ -65,11 +65,7 @@ pub fn invalid(path: &RepoPath, found: LockFile) -> Failure {
 
 impl From<LockFileError> for Failure {
     fn from(error: LockFileError) -> Self {
-        let failure = Failure::new(Exit::Drift.code(), error.code(), error.to_string());
-        match error.help() {
-            Some(help) => failure.help(help),
-            None => failure,
-        }
+        Failure::new(Exit::Drift.code(), error.code(), error.to_string()).helped(error.help())
     }
 }
 
