@@ -355,7 +355,6 @@ fn what_cannot_be_recorded() {
         (&["lock", "--record", "--mode", "llm", "--proposer", &with, "--contract-from", "HEAD"], 2, "work tree"),
         (&["lock", "--record", "--check"], 2, "--check"),
         (&["lock", "--mode", "llm"], 2, "--record"),
-        (&["lock", "--contract-from", "HEAD"], 2, "--record"),
         (&["lock", "--changed", "src/a.c"], 2, "--record"),
         (&["lock", "--check", "--role", "tester"], 2, "--check"),
         (&["lock", "--proposer", &with], 2, "--record"),

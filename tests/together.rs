@@ -124,7 +124,10 @@ fn a_saved_plan_notices_a_changed_import() {
         (PKG.replace("core: true", "core: echo"), "steps.pkg/core.argv: "),
         (PKG.replace("src/**", "src/b/**"), "steps.pkg/core: "),
         // Nothing that this request asks for: the contract is another one all the same.
-        (format!("{PKG}whenChangedAny \"never\" {{\n  check more: true\n}}\n"), "contract.imports.contracts/pkg/verify.vplan.digest: "),
+        (
+            format!("{PKG}whenChangedAny \"never\" {{\n  check more: true\n}}\n"),
+            "contract.imports.contracts/pkg/verify.vplan.digest: ",
+        ),
     ] {
         project.write(PKG_PATH, text);
         for name in ["../p.kdl", "../p.json"] {
@@ -172,7 +175,8 @@ fn changes_to_what_judges_them_are_noted() {
 fn tests_of_a_contract_with_imports() {
     let project = project();
     let import = remote(&project);
-    let cases = "expect \"both\" {\n  changed \"packages/core/src/a.ts\" \"lib/x\"\n  plan pkg/core lint ext/remote\n}\n";
+    let cases =
+        "expect \"both\" {\n  changed \"packages/core/src/a.ts\" \"lib/x\"\n  plan pkg/core lint ext/remote\n}\n";
     project.write(CONTRACT, format!("{MAIN}import \"{import}\" as ext\n{cases}"));
     let ran = project.run(&["test", "--format", "json"]);
     ran.exits(4).warns("vplan::lock::not_pinned").warns("vplan lock");
@@ -195,7 +199,10 @@ fn a_weakening_in_an_imported_file_is_found_there() {
     let ran = project.run(&["diff", "--base", "HEAD", "--format", "json"]);
     let found = ran.exits(45).json();
     let one = &found["differences"][0];
-    assert_eq!((&one["class"], &one["new"]["file"], &one["new"]["line"]), (&"weakens".into(), &PKG_PATH.into(), &3.into()));
+    assert_eq!(
+        (&one["class"], &one["new"]["file"], &one["new"]["line"]),
+        (&"weakens".into(), &PKG_PATH.into(), &3.into())
+    );
     assert_eq!(found["requests"][0]["lost"][0], "pkg/core");
     // The case that it prints tells the two apart.
     let case = found["requests"][0]["expect"].as_str().unwrap().to_owned();
@@ -223,7 +230,10 @@ fn symlinks_lead_to_the_same_file_in_a_revision() {
         ("packages/x.vplan", "vplan 1\ncheck x: true\n"),
         ("ci/deep/more.vplan", "vplan 1\ncheck more: true\n"),
     ]);
-    project.symlink("contracts/verify.vplan", "../a/real.vplan").symlink("a", "loop/../ci/").symlink("loop", "packages");
+    project
+        .symlink("contracts/verify.vplan", "../a/real.vplan")
+        .symlink("a", "loop/../ci/")
+        .symlink("loop", "packages");
     project.symlink("pkgs", "packages").symlink("contracts/more.vplan", ".././ci//deep/more.vplan");
     project.commit("links");
     let all = |words: &[&str]| {
@@ -318,7 +328,8 @@ fn a_json_contract_and_its_conversion() {
     for (a, b) in [("verify.contract.json", CONTRACT), (CONTRACT, "verify.contract.json")] {
         let ran = project.run(&["diff", a, b, "--strict", "--format", "json"]);
         let found = ran.exits(0).json();
-        let real: Vec<_> = found["differences"].as_array().unwrap().iter().filter(|d| d["class"] != "cosmetic").collect();
+        let real: Vec<_> =
+            found["differences"].as_array().unwrap().iter().filter(|d| d["class"] != "cosmetic").collect();
         assert!(real.is_empty(), "{real:?}");
     }
     // It may be imported, too.
@@ -335,10 +346,23 @@ fn a_shard_that_was_interrupted() {
     project.run(&["plan", "--all", "-o", "../p.kdl"]).exits(0);
     let run = |shard: &str| {
         let events = format!("../events{}", &shard[..1]);
-        project.vplan(&["run", "--plan", "../p.kdl", "--shard", shard, "--records", "../r", "--events", &events, "--format", "json"])
+        project.vplan(&[
+            "run",
+            "--plan",
+            "../p.kdl",
+            "--shard",
+            shard,
+            "--records",
+            "../r",
+            "--events",
+            &events,
+            "--format",
+            "json",
+        ])
     };
     // The share that holds `slow` is stopped while it runs.
-    let mut child = run("2/2").command().stdin(std::process::Stdio::null()).stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let mut child =
+        run("2/2").command().stdin(std::process::Stdio::null()).stdout(std::process::Stdio::piped()).spawn().unwrap();
     while !project.parent().join("started").exists() && child.try_wait().unwrap().is_none() {
         std::thread::yield_now();
     }
@@ -360,7 +384,8 @@ fn a_shard_that_was_interrupted() {
     assert_eq!(status("quick"), "passed");
     assert_ne!(status("slow"), "passed");
     // A run that was killed has no report: its record says so, and nothing stands for a pass.
-    let mut child = run("2/2").command().stdin(std::process::Stdio::null()).stdout(std::process::Stdio::null()).spawn().unwrap();
+    let mut child =
+        run("2/2").command().stdin(std::process::Stdio::null()).stdout(std::process::Stdio::null()).spawn().unwrap();
     project.remove("../started");
     while !project.parent().join("started").exists() && child.try_wait().unwrap().is_none() {
         std::thread::yield_now();
@@ -385,7 +410,8 @@ fn hostile_words_are_shown_and_not_obeyed() {
         ("a", "a"),
     ]);
     project.write_bytes(b"x\x1by", "x");
-    let answer = serde_json::json!({ "commands": [{"command": format!("echo '{evil}'"), "why": format!("why {evil}")}] });
+    let answer =
+        serde_json::json!({ "commands": [{"command": format!("echo '{evil}'"), "why": format!("why {evil}")}] });
     project.write("../answer", answer.to_string());
     let ask = ["--mode", "llm", "--changed", "x\u{1b}y", "--command", "echo '\u{1b}[2J'"];
     let safe = |ran: Ran, what: &str| {
@@ -425,7 +451,15 @@ fn hostile_words_are_shown_and_not_obeyed() {
         &["plan", "--only", evil, "--changed-none"],
         &["plan", "--skip", evil, "--reason", evil, "--changed-none"],
         &["lock", "--record", "--mode", "llm", "--changed-none", "--proposer", evil],
-        &["lock", "--record", "--mode", "llm", "--changed-none", "--proposer", "sh -c 'printf \"\\033[2J\" >&2; exit 1'"],
+        &[
+            "lock",
+            "--record",
+            "--mode",
+            "llm",
+            "--changed-none",
+            "--proposer",
+            "sh -c 'printf \"\\033[2J\" >&2; exit 1'",
+        ],
     ] {
         safe(project.run(words), &format!("{words:?}"));
     }
@@ -433,7 +467,16 @@ fn hostile_words_are_shown_and_not_obeyed() {
     let ran = project.run(&[&["lock", "--record", "--proposer", with][..], &ask].concat());
     ran.exits(0);
     safe(ran, "lock --record");
-    for words in [&["explain"][..], &["plan"], &["plan", "--format", "json"], &["plan", "--format", "kdl"], &["plan", "-o", "../p.kdl"], &["explain", "--format", "dot"], &["explain", "--format", "mermaid"], &["explain", "--format", "shell"]] {
+    for words in [
+        &["explain"][..],
+        &["plan"],
+        &["plan", "--format", "json"],
+        &["plan", "--format", "kdl"],
+        &["plan", "-o", "../p.kdl"],
+        &["explain", "--format", "dot"],
+        &["explain", "--format", "mermaid"],
+        &["explain", "--format", "shell"],
+    ] {
         let ran = project.run(&[words, &ask].concat());
         ran.exits(0);
         safe(ran, &format!("{words:?}"));
@@ -442,7 +485,10 @@ fn hostile_words_are_shown_and_not_obeyed() {
     assert!(!project.read("contracts/verify.lock.kdl").contains('\u{1b}'));
     assert!(!project.read("../p.kdl").contains('\u{1b}'));
     // What other tools wrote.
-    let json = format!(r#"{{"commands":["echo {0}"],"rules":[{{"whenChangedAny":["x{0}"],"commands":["c"]}}]}}"#, "\\u001b2J\\u202e");
+    let json = format!(
+        r#"{{"commands":["echo {0}"],"rules":[{{"whenChangedAny":["x{0}"],"commands":["c"]}}]}}"#,
+        "\\u001b2J\\u202e"
+    );
     let runr = r#"{"verification":{"tier0":["echo \u001b[2J"],"risk_triggers":[{"name":"a\u001b[2J","patterns":["x\u001b2J"],"tier":"tier1"}]},"agent":{"\u001b[2J\u202e":1}}"#;
     for (kind, text) in [
         ("verify-contract-json", json.as_str()),
@@ -455,7 +501,12 @@ fn hostile_words_are_shown_and_not_obeyed() {
         ("ralph-tui", "k = \u{1b}[2J"),
     ] {
         project.write("../c", text);
-        for more in [&["--stdout"][..], &["-o", "../o.vplan", "--force"], &["--stdout", "--format", "json"], &["--strict", "--stdout"]] {
+        for more in [
+            &["--stdout"][..],
+            &["-o", "../o.vplan", "--force"],
+            &["--stdout", "--format", "json"],
+            &["--strict", "--stdout"],
+        ] {
             let ran = project.run(&[&["import", "../c", "--from", kind][..], more].concat());
             safe(ran, &format!("{kind} {text:?} {more:?}"));
         }

@@ -65,7 +65,9 @@ pub fn invalid(path: &RepoPath, found: LockFile) -> Failure {
 
 impl From<LockFileError> for Failure {
     fn from(error: LockFileError) -> Self {
-        let failure = Failure::new(Exit::Drift.code(), error.code(), error.to_string());
+        // A revision that cannot be looked into is not a lock that does not fit.
+        let exit = if matches!(error, LockFileError::Git(_)) { Exit::Usage } else { Exit::Drift };
+        let failure = Failure::new(exit.code(), error.code(), error.to_string());
         match error.help() {
             Some(help) => failure.help(help),
             None => failure,

@@ -143,11 +143,8 @@ fn compare(session: &mut Session, asked: &Asked, plan: &Plan) -> Vec<Difference>
         let present = digest(session.contract().map(|c| &c.digest));
         let contract = Difference { path: "contract.digest".to_owned(), present, saved };
         let fits = if plan.request.proposal.is_some() { "has a recorded answer" } else { "fits the contract" };
-        let request = Difference {
-            path: "request".to_owned(),
-            present: Some(failure.message),
-            saved: Some(fits.to_owned()),
-        };
+        let request =
+            Difference { path: "request".to_owned(), present: Some(failure.message), saved: Some(fits.to_owned()) };
         if contract.present == contract.saved { vec![request] } else { vec![contract, request] }
     };
     // Whether it was asked for without preflight is not in a plan: either way of making it will do.
