@@ -156,7 +156,73 @@ fn completions_manual_and_help() {
     project.run(&["help", "run"]).exits(0).says("--require");
     project.run(&["help", "language"]).exits(0).says("whenChangedAny");
     project.run(&["help", "environment"]).exits(0).says("PATH");
+    project.run(&["help", "proposer"]).exits(0).says("\"commands\":");
     project.run(&["--version"]).exits(0).says(env!("CARGO_PKG_VERSION"));
+}
+
+#[test]
+fn every_document_is_what_the_readme_says() {
+    let project = Project::contract(CONTRACT);
+    project.write("runr.config.json", r#"{"verification":{"tier0":["true"]}}"#);
+    let readme = std::fs::read_to_string(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
+    let documents: &[(&[&str], &str)] = &[
+        (&["plan", "--changed", "src/a.rs"], "`plan`, `explain`; plan files"),
+        (&["explain", "--changed", "src/a.rs"], "`plan`, `explain`; plan files"),
+        (&["run", "--changed-none", "--records", "../records"], "`run`, `merge`; `report.json`"),
+        (&["check"], "`check`, `fmt`"),
+        (&["fmt", "--check"], "`check`, `fmt`"),
+        (&["test"], "`test`"),
+        (&["diff", "contracts/verify.vplan", "contracts/verify.vplan"], "`diff`"),
+        (&["import", "runr.config.json", "--from", "runr", "--stdout"], "`import`"),
+        (&["lock", "--check"], "`lock`"),
+        (&["std"], "`std`"),
+        (&["std", "rust"], "`std`"),
+        (&["recover", "--command", "a && b", "--failed", "1"], "`recover`, `classify`, `argv`"),
+        (&["classify", "--command", "a", "--exit", "1"], "`recover`, `classify`, `argv`"),
+        (&["argv", "a b"], "`recover`, `classify`, `argv`"),
+    ];
+    for (words, row) in documents {
+        let ran = project.run(&[*words, &["--format", "json"]].concat());
+        let document = ran.json();
+        assert_eq!(document["version"], 1, "{words:?}: {document}");
+        let start = format!("| {row} | ");
+        let (_, machines) = readme.split_once("## For machines").unwrap();
+        let line = machines.lines().find_map(|l| l.strip_prefix(&start)).unwrap_or_else(|| panic!("no row {start}"));
+        let keys: Vec<&str> = line.split('`').skip(1).step_by(2).collect();
+        // Each command of a row has one of the keys at least, the first of all of them has every one but those of its entries.
+        let has = keys.iter().filter(|k| document.get(k).is_some()).count();
+        assert!(has >= 1, "{words:?} has none of {keys:?}: {document}");
+        if !row.contains("`check`") && !row.contains("`recover`") && !row.contains("`std`") {
+            assert_eq!(has, keys.len(), "{words:?} has not all of {keys:?}: {document}");
+        }
+    }
+}
+
+#[test]
+fn every_command_has_its_help_its_page_and_its_completion() {
+    let project = Project::bare();
+    let help = project.run(&["help"]).exits(0).out();
+    let list = help.split("\nCommands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
+    let indented = |line: &&str| line.starts_with("  ") && !line.starts_with("   ");
+    let commands: Vec<&str> = list.lines().filter(indented).filter_map(|l| l.split_whitespace().next()).collect();
+    assert!(commands.len() >= 18, "{commands:?}");
+    let scripts: Vec<String> =
+        ["bash", "zsh", "fish"].iter().map(|s| project.run(&["completions", s]).exits(0).out()).collect();
+    let page = project.run(&["man"]).exits(0).out();
+    for name in commands {
+        for script in &scripts {
+            assert!(script.contains(name), "no completion of {name}");
+        }
+        assert!(page.contains(&format!("vplan\\-{name}(1)")), "{name} is not in the manual page");
+        project.run(&["man", name]).exits(0).says(&format!(".TH vplan-{name}"));
+        let own = project.run(&["help", name]).exits(0).out();
+        assert!(own.contains("Exit codes: 0 "), "the help on {name} does not say its exit codes");
+        assert_eq!(project.run(&[name, "--help"]).exits(0).out(), own, "{name}");
+        // Of a flag is said what it does, in one manner.
+        for line in own.lines().filter(|l| l.starts_with("          ")) {
+            assert!(!line.trim_end().ends_with('.') || line.contains("e.g."), "{name}: {line}");
+        }
+    }
 }
 
 #[test]

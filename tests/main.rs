@@ -20,6 +20,7 @@ mod modes;
 mod plan_files;
 mod props;
 mod init;
+mod language;
 mod readme;
 mod runner;
 mod std;

@@ -121,6 +121,25 @@ fn the_question_and_its_record() {
 }
 
 #[test]
+fn an_answer_is_recorded_for_the_change_as_it_is() {
+    // The lock that is written belongs to the change from then on, and must not make the question another one.
+    let project = project();
+    project.write("src/a.c", "b");
+    let with = proposer(&project, r#"{"commands":[{"command":"make test","why":"it is the test"}]}"#);
+    project.run(&["explain", "--mode", "llm", "--locked"]).exits(2);
+    let recorded = project.run(&["lock", "--record", "--mode", "llm", "--proposer", &with, "--format", "json"]);
+    let question = recorded.exits(0).json()["recorded"].clone();
+    let plan = project.run(&["plan", "--mode", "llm", "--locked", "--format", "json"]);
+    plan.exits(0);
+    assert_eq!(plan.json()["request"]["proposal"]["question"], question);
+    let changed = plan.json()["request"]["changed"].to_string();
+    assert!(changed.contains("contracts/verify.lock.kdl"), "the plan says what changed: {changed}");
+    project.run(&["run", "--mode", "llm", "--locked"]).exits(0).says("make test");
+    let again = project.run(&["lock", "--record", "--mode", "llm", "--proposer", &with, "--format", "json"]);
+    assert_eq!(again.exits(0).json()["recorded"], question);
+}
+
+#[test]
 fn quiet_commands_start_no_proposer() {
     let project = project();
     let with = proposer(&project, r#"{"commands":["make test"]}"#);

@@ -7,6 +7,9 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+/// Stands for the directory around the one in which everything runs, which is also the home directory.
+const HOME: &str = "/home/you/repos";
+
 struct Step {
     command: String,
     output: String,
@@ -43,6 +46,8 @@ fn steps(text: &str) -> Vec<Step> {
 fn scrub(text: &str) -> String {
     let rules = [
         (r"sha256:[0-9a-f]{8,64}", "sha256:<digest>"),
+        (r"\b[0-9a-f]{40}\b", "<commit>"),
+        (r#"seal="[0-9a-f]{16}""#, "seal=<seal>"),
         (r"\b\d{8}T\d{6}[0-9A-Za-z.-]*", "<run>"),
         (r"\b\d+(\.\d+)? ?(ms|s|m)\b", "<time>"),
         (r"  +", "  "),
@@ -72,7 +77,7 @@ fn run(command: &str, dir: &Path, home: &Path) -> String {
         .stdin(Stdio::null())
         .output()
         .expect("sh runs");
-    let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let mut text = String::from_utf8_lossy(&output.stdout).replace(&home.display().to_string(), HOME);
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
     }
@@ -89,7 +94,9 @@ fn every_command_prints_what_the_readme_shows() {
     let text = std::fs::read_to_string(&path).expect("a README");
     let steps = steps(&text);
     assert!(steps.len() >= 10, "the README shows a whole session");
-    let parent = tempfile::tempdir().expect("a directory");
+    // A path as long as what stands for it, because marks below a line of a message are as long as what they mark.
+    let parent = tempfile::Builder::new().prefix(".vplan").rand_bytes(4).tempdir_in("/tmp").expect("a directory");
+    assert_eq!(parent.path().as_os_str().len(), HOME.len());
     let dir = parent.path().join("hello");
     std::fs::create_dir(&dir).expect("an empty directory");
     let printed: Vec<String> = steps.iter().map(|s| run(&s.command, &dir, parent.path())).collect();

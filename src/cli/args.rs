@@ -8,6 +8,29 @@ use clap::{Args, CommandFactory, FromArgMatches as _, Parser, Subcommand, ValueE
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+/// The exit codes of what ends with a verdict.
+macro_rules! verdicts {
+    () => {
+        "Exit codes: 0 passed or nothing to verify; 1 vplan failed; 2 usage; 3 contract invalid or missing; 4 lock or plan drift; 5 \
+         setup; 40 a check failed; 41 compilation failed; 42 tests failed; 43 time is up; 44 incomplete; 130, 143 interrupted."
+    };
+}
+
+/// What stands behind the help of `vplan` itself.
+const ABOUT: &str = concat!(
+    verdicts!(),
+    " Also: 40 a failed `test`, `fmt --check` or `--deny`; 45 the contract is weakened (`diff`).\n\nTopics: `vplan help language` \
+     teaches the contract language, `vplan help environment` lists the variables that a step sees, `vplan help proposer` says how \
+     another program is asked for checks."
+);
+
+/// What `run` takes besides a request and a plan stands under this heading.
+const RUN: &str = "Run";
+
+/// The exit codes of `explain` and `plan`.
+const PLANNED: &str = "Exit codes: 0 planned; 2 usage; 3 contract invalid or missing; 4 lock drift, or no recorded answer of the \
+                       proposer; 40 a step is refused by `--deny`.";
+
 /// The whole command line.
 #[derive(Debug, Parser)]
 #[command(
@@ -17,9 +40,7 @@ use std::path::PathBuf;
     disable_help_subcommand = true,
     arg_required_else_help = true,
     max_term_width = 100,
-    after_help = "Exit codes: 0 passed or nothing to verify, 1 vplan failed, 2 usage, 3 contract invalid or missing, \
-                  4 lock or plan drift, 5 setup, 40 a check failed, 41 compilation failed, 42 tests failed, 43 time is up, 44 incomplete, \
-                  45 the contract is weakened (`diff`), 130/143 interrupted. `vplan help language` teaches the contract language."
+    after_help = ABOUT
 )]
 pub struct CommandLine {
     /// Flags that every command takes.
@@ -174,7 +195,7 @@ pub enum Command {
     Completions(Completions),
     /// Print the manual page.
     Man(Man),
-    /// Help on a command, or on a topic: `language`, `environment`.
+    /// Help on a command, or on a topic: `language`, `environment`, `proposer`.
     Help(Help),
 }
 
@@ -330,6 +351,7 @@ pub enum Mode {
 
 /// `vplan init`
 #[derive(Debug, Args)]
+#[command(after_help = "Exit codes: 0 written; 2 usage, also when there is a contract already.")]
 pub struct Init {
     /// Print the contract instead of writing it.
     #[arg(long)]
@@ -341,6 +363,10 @@ pub struct Init {
 
 /// `vplan check`
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Exit codes: 0 valid, perhaps with warnings; 2 usage; 3 contract invalid or missing, or a warning is denied; 4 \
+                        lock drift."
+)]
 pub struct Check {
     /// Take these for errors: `warnings`, `shell`, or a code or its last part (repeatable).
     #[arg(long, value_name = "WHAT")]
@@ -353,6 +379,7 @@ pub struct Check {
 
 /// `vplan explain`
 #[derive(Debug, Args)]
+#[command(after_help = PLANNED)]
 pub struct Explain {
     /// Only this check's story.
     pub name: Option<String>,
@@ -363,17 +390,19 @@ pub struct Explain {
 
 /// `vplan plan`
 #[derive(Debug, Args)]
+#[command(after_help = PLANNED)]
 pub struct PlanArgs {
     /// The request.
     #[command(flatten)]
     pub request: Request,
     /// Write the plan to this file, as its ending says: `.kdl` for people, `.json` for pipelines.
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE", help_heading = "Options")]
     pub output: Option<PathBuf>,
 }
 
 /// `vplan run`
 #[derive(Debug, Args)]
+#[command(after_help = verdicts!())]
 pub struct Run {
     /// The request.
     #[command(flatten)]
@@ -382,31 +411,31 @@ pub struct Run {
     #[command(flatten)]
     pub saved: Saved,
     /// What a pass must have verified: `some` check at all, or with `full` coverage.
-    #[arg(long, value_name = "COVERAGE")]
+    #[arg(long, value_name = "COVERAGE", help_heading = RUN)]
     pub require: Option<Require>,
     /// Refuse to run unless vplan can end a step's whole process tree.
-    #[arg(long, value_name = "LEVEL")]
+    #[arg(long, value_name = "LEVEL", help_heading = RUN)]
     pub require_containment: Option<Containment>,
     /// Let this variable through to the checks that ask for it (repeatable).
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", help_heading = RUN)]
     pub grant_env: Vec<String>,
     /// Give every step vplan's whole environment; recorded.
-    #[arg(long)]
+    #[arg(long, help_heading = RUN)]
     pub inherit_env: bool,
     /// How much output of a step is kept.
-    #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = size)]
+    #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = size, help_heading = RUN)]
     pub max_output: u64,
     /// How progress is shown.
-    #[arg(long, value_name = "HOW", default_value = "auto")]
+    #[arg(long, value_name = "HOW", default_value = "auto", help_heading = RUN)]
     pub progress: Progress,
     /// Write the events to this file too; `-` is standard output.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = RUN)]
     pub events: Option<PathBuf>,
     /// Keep the records of runs in this directory instead of `.vplan/` at the root.
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", help_heading = RUN)]
     pub records: Option<PathBuf>,
     /// Which attempt at the same work this is.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..), help_heading = RUN)]
     pub attempt: u32,
 }
 
@@ -492,6 +521,7 @@ pub struct Evidence {
 
 /// `vplan recover`
 #[derive(Debug, Args)]
+#[command(after_help = "Exit codes: 0 repaired; 2 usage; 44 there is no repair.")]
 pub struct Recover {
     /// A command of a bare list, in order (repeatable).
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true, conflicts_with = "plan")]
@@ -506,15 +536,16 @@ pub struct Recover {
     #[command(flatten)]
     pub evidence: Evidence,
     /// A plan file, `.kdl` or as `vplan plan --format json` prints it.
-    #[arg(long, value_name = "FILE", requires = "failure")]
+    #[arg(long, value_name = "FILE", requires = "failure", help_heading = "A plan instead of a list")]
     pub plan: Option<PathBuf>,
     /// A failure in JSON, `{"step":"NAME","code":"…"}`, or a list of them.
-    #[arg(long, value_name = "FILE", requires = "plan")]
+    #[arg(long, value_name = "FILE", requires = "plan", help_heading = "A plan instead of a list")]
     pub failure: Option<PathBuf>,
 }
 
 /// `vplan classify`
 #[derive(Debug, Args)]
+#[command(after_help = "Exit codes: 0 said why; 2 usage.")]
 pub struct Classify {
     /// The command that failed.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true, required = true)]
@@ -529,6 +560,7 @@ pub struct Classify {
 
 /// `vplan argv`
 #[derive(Debug, Args)]
+#[command(after_help = "Exit codes: 0 it is a command; 2 usage; 3 it is none without a shell.")]
 pub struct Argv {
     /// The command's text.
     #[arg(value_name = "TEXT", allow_hyphen_values = true)]
@@ -537,6 +569,7 @@ pub struct Argv {
 
 /// `vplan completions`
 #[derive(Debug, Args)]
+#[command(after_help = "Exit codes: 0 printed; 2 usage.")]
 pub struct Completions {
     /// For which shell.
     pub shell: clap_complete::Shell,
@@ -544,6 +577,7 @@ pub struct Completions {
 
 /// `vplan man`
 #[derive(Debug, Args)]
+#[command(after_help = "Exit codes: 0 printed; 2 usage.")]
 pub struct Man {
     /// The page of this command.
     pub command: Option<String>,
@@ -551,8 +585,9 @@ pub struct Man {
 
 /// `vplan help`
 #[derive(Debug, Args)]
+#[command(after_help = "Exit codes: 0 printed; 2 usage.")]
 pub struct Help {
-    /// A command, `language`, or `environment`.
+    /// A command, or one of `language`, `environment`, `proposer`.
     pub topic: Option<String>,
 }
 

@@ -6,6 +6,7 @@ use super::error::Failure;
 use super::pinning;
 use super::session::Session;
 use crate::base::canon::Digest;
+use crate::base::change::ChangeSet;
 use crate::base::command::{Command, Env, Piece};
 use crate::base::word::{Word, visible};
 use crate::effect::lockfile;
@@ -14,6 +15,7 @@ use crate::effect::propose::propose;
 use crate::lang::command::parse_command;
 use crate::plan::frame::{known_role, without_contract};
 use crate::plan::proposal::{Answer, Proposal, Question};
+use crate::plan::request::Request;
 use crate::run::verdict::Exit;
 use std::time::Duration;
 
@@ -29,6 +31,15 @@ pub enum Asking {
 }
 
 impl Session {
+    /// What is asked. The lock is left out of the changed files: an answer that was recorded just now would be the answer to
+    /// another question.
+    fn question(&self) -> Question {
+        let lock = lockfile::beside(&self.contract_path);
+        let others = self.request.changed.files().iter().filter(|f| f.path != lock).cloned();
+        let request = Request { changed: ChangeSet::new(others.collect()), ..self.request.clone() };
+        Question::of(self.contract(), &request)
+    }
+
     /// The answer that the lock holds for a question.
     fn recorded(&self, question: &Digest) -> Result<Option<String>, Failure> {
         let path = lockfile::beside(&self.contract_path);
@@ -46,7 +57,7 @@ impl Session {
         // An answer may take long and cost money: not for a request that no plan can be made for.
         let none = without_contract();
         known_role(self.contract().unwrap_or(&none), &self.request)?;
-        let question = Question::of(self.contract(), &self.request).text();
+        let question = self.question().text();
         let digest = Digest::of(question.as_bytes());
         tracing::debug!(%digest, bytes = question.len(), "a question for the proposer");
         let recorded = if asking == Asking::Anew { None } else { self.recorded(&digest)? };

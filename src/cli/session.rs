@@ -378,7 +378,7 @@ pub fn invalid(loaded: Loaded) -> Failure {
     let list = loaded.diagnostics.sorted();
     let errors = list.iter().filter(|d| d.severity == Severity::Error).count();
     let failure = if loaded.drift {
-        let message = format!("the contract `{}` imports what its lock does not pin", loaded.path);
+        let message = format!("the contract `{}` imports what its lock and the cache do not give", loaded.path);
         Failure::new(Exit::Drift.code(), "vplan::contract::drift", message)
     } else {
         let message = format!("the contract `{}` has {}", loaded.path, super::render::style::count(errors, "error"));

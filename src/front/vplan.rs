@@ -322,7 +322,6 @@ mod tests {
     use crate::base::word::Word;
     use crate::check::request::{Assertion, FileType};
     use crate::contract::draft::SelKind;
-    use crate::lang::GRAMMAR;
 
     fn lower_text(text: &str) -> (Draft, Vec<(String, String)>) {
         let mut sources = Sources::default();
@@ -334,29 +333,6 @@ mod tests {
             (d.code.0.replace("vplan::lang::", ""), source.slice(d.labels[0].place.span).to_owned())
         };
         (draft, sink.sorted().into_iter().map(show).collect())
-    }
-
-    #[test]
-    fn the_examples_of_the_grammar_are_contracts() {
-        let mut count = 0;
-        for block in GRAMMAR.split("```vplan\n").skip(1) {
-            let example = block.split("```").next().unwrap();
-            let head = if example.starts_with("vplan 1\n") { "" } else { "vplan 1\n" };
-            let (_, messages) = lower_text(&format!("{head}{example}"));
-            assert_eq!(messages, [], "{example}");
-            count += 1;
-        }
-        assert!(count >= 5, "the examples were not found");
-    }
-
-    #[test]
-    fn the_grammar_names_every_statement() {
-        let (manual, grammar) = GRAMMAR.split_once("\n## Grammar\n").unwrap();
-        for statement in crate::lang::statement::STATEMENTS {
-            let known = format!("'{}'", statement.word);
-            assert!(grammar.contains(&known), "{} is not in the grammar", statement.word);
-            assert!(manual.contains(statement.word), "{} is not in the manual", statement.word);
-        }
     }
 
     #[test]

@@ -18,6 +18,9 @@ use crate::contract::{Body, Contract};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+/// The protocol, for whoever writes a proposer: what `vplan help proposer` prints.
+pub const PROTOCOL: &str = include_str!("proposal.md");
+
 /// The most bytes of an answer.
 pub const MAX_ANSWER: usize = 1 << 20;
 /// The most commands of an answer.
@@ -236,6 +239,39 @@ mod tests {
             let answer = Answer::read(text.as_bytes()).unwrap();
             assert_eq!(answer.commands, want, "{text}");
             assert_eq!(Answer::read(answer.text().as_bytes()).unwrap(), answer);
+        }
+    }
+
+    #[test]
+    fn the_protocol_shows_a_question_and_an_answer() {
+        let block = |name: &str| {
+            let (_, rest) = PROTOCOL.split_once(&format!("```{name}\n")).unwrap();
+            rest.split_once("\n```").unwrap().0
+        };
+        assert_eq!(Answer::read(block("answer").as_bytes()).unwrap().commands.len(), 2);
+        let question = Question {
+            boundaries: vec![],
+            changed: ChangeSet::new(vec![crate::base::change::ChangedFile {
+                path: crate::base::path::RepoPath::parse(b"src/a.c").unwrap(),
+                status: crate::base::change::Status::Modified,
+            }]),
+            checks: vec![Known { command: Some("make test".into()), id: "unit".into() }],
+            contract: Some(Digest::of(b"")),
+            explicit: vec![],
+            min_tier: 0,
+            mode: Mode::Llm,
+            risk: Risk::Medium,
+            role: "worker".into(),
+            version: 1,
+        };
+        assert_eq!(block("question"), question.text());
+        let shown: Value = serde_json::from_str(block("question")).unwrap();
+        for key in shown.as_object().unwrap().keys() {
+            assert!(PROTOCOL.contains(&format!("`{key}`")), "{key} is not explained");
+        }
+        for limit in [MAX_COMMANDS.to_string(), format!("{} KiB", MAX_TEXT >> 10), format!("{} MiB", MAX_ANSWER >> 20)]
+        {
+            assert!(PROTOCOL.contains(&limit), "{limit}");
         }
     }
 

@@ -27,7 +27,8 @@ use std::path::{Path, PathBuf};
 /// `vplan diff`
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit codes: 45 the newer contract is weaker, 4 with `--exit-code` and other differences, else 0."
+    after_help = "Exit codes: 0 nothing weakens; 2 usage; 3 a contract is invalid or missing; 4 with `--exit-code`, when there is another \
+                  difference; 45 the newer contract is weaker."
 )]
 pub struct Diff {
     /// Two plans (`.json`, `.kdl`; `-` is standard input) or two contracts, the older one first.
@@ -171,7 +172,7 @@ fn file(global: &Global, path: &Path) -> Result<(Site, Read), Failure> {
     let wanted = Wanted { contract: Some(&absolute), revision: None, base: None, max_file: global.max_file };
     let loaded = pinning::load(&site, global, &wanted)?.map_err(|error| match error {
         // Nobody is without a contract here: a file was named that is not there.
-        LoadError::Missing(_) | LoadError::Deleted { .. } => unreadable(std::io::ErrorKind::NotFound.into()),
+        LoadError::Missing(_) | LoadError::Deleted { .. } => unreadable(std::io::Error::other("there is no such file")),
         error => load_failed(error),
     })?;
     Ok((site, valid(loaded)?))

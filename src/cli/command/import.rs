@@ -21,6 +21,10 @@ use std::path::{Path, PathBuf};
 
 /// `vplan import`
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Exit codes: 0 converted; 2 usage, also when there is a contract already; 3 the file is invalid, or with `--strict` something is \
+                        lost; 5 the contract cannot be written."
+)]
 pub struct Import {
     /// The file to convert; `-` is standard input.
     pub file: PathBuf,

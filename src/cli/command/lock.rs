@@ -30,7 +30,11 @@ use std::time::Duration;
 
 /// `vplan lock`
 #[derive(Debug, Args)]
-#[command(mut_args(part_of_a_request))]
+#[command(
+    mut_args(part_of_a_request),
+    after_help = "Exit codes: 0 the lock is up to date; 2 usage; 3 contract invalid or missing; 4 something cannot be fetched, or the lock \
+                        cannot be used or, with `--check`, is not up to date; 5 the proposer gave no answer."
+)]
 pub struct Lock {
     /// Fetch and write nothing; exit 4 unless the lock pins exactly what is imported.
     #[arg(long)]

@@ -21,6 +21,9 @@ const MAX_REPORT: u64 = 256 << 20;
 
 /// `vplan merge`
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Exit codes: 0 passed, or another of `vplan run`, for the whole plan; 2 usage; 4 the reports are of different plans."
+)]
 pub struct Merge {
     /// The `report.json` of each shard's run, or the run's directory.
     #[arg(value_name = "REPORT", required = true)]

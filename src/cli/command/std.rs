@@ -12,6 +12,7 @@ use serde::Serialize;
 
 /// `vplan std`
 #[derive(Debug, Args)]
+#[command(after_help = "Exit codes: 0 printed; 2 usage, also when there is no such contract.")]
 pub struct Std {
     /// Print this contract, `NAME` (the newest) or `NAME@VERSION`; without it they are listed.
     pub name: Option<String>,
@@ -71,7 +72,7 @@ pub fn run(global: &Global, args: &Std, terminal: &Terminal) -> Result<u8, Failu
         let bare = asked.split('@').next().unwrap_or_default();
         let known = newest(bare)
             .map(|s| s.name)
-            .or_else(|| crate::lang::suggest::nearest(bare, SHIPPED.iter().map(|s| s.name)));
+            .or_else(|| crate::base::nearest::nearest(bare, SHIPPED.iter().map(|s| s.name)));
         let help = match known.and_then(newest) {
             Some(near) => format!("did you mean `{}@{}`?", near.name, near.version),
             None => "`vplan std` lists what there is".to_owned(),
