@@ -408,6 +408,43 @@ fn a_lock_of_a_revision() {
     setup.project.run(&["plan", "--all", "--contract-from", "HEAD"]).exits(0);
 }
 
+/// On a machine with an empty cache, what a revision pins can be had without checking it out.
+#[test]
+fn what_a_revision_pins_is_fetched() {
+    let setup = Setup::new();
+    setup.lock().exits(0);
+    setup.project.commit("pinned");
+    setup.project.write(CONTRACT, "vplan 1\ncheck own: true\n");
+    setup.lock().exits(0).says("removed");
+    setup.project.commit("not imported any more");
+    setup.project.remove("../home/.cache");
+    let (before, from) = (setup.project.read(LOCK), ["--contract-from", "HEAD~1"]);
+    let with = |words: &[&str]| setup.project.run(&[words, &from].concat());
+    for words in [&["plan", "--all"][..], &["lock", "--check"]] {
+        with(words).exits(4).tells("not_cached").tells("`vplan lock --contract-from HEAD~1` fetches it");
+    }
+    setup.project.run(&["diff", "--base", "HEAD~1"]).exits(4).tells("vplan lock --contract-from");
+    setup.lock().exits(0);
+    with(&["plan", "--all"]).exits(4);
+    with(&["lock", "--offline"]).exits(4).tells("vplan::lock::offline");
+    let account = with(&["lock", "--format", "json"]).exits(0).json();
+    assert_eq!((&account["written"], &account["entries"][0]["state"]), (&false.into(), &"kept".into()));
+    with(&["lock", "--check"]).exits(0);
+    with(&["plan", "--all", "--locked"]).exits(0);
+    setup.project.run(&["diff", "--base", "HEAD~1"]).exits(45);
+    assert_eq!(setup.project.read(LOCK), before, "the lock of the work tree stays as it is");
+    for words in [&["lock"][..], &["lock", "--check"], &["plan", "--all", "--locked"], &["plan", "--all"]] {
+        setup.project.run(&[words, &["--contract-from", "nope"]].concat()).exits(2).tells("unknown_revision");
+    }
+    // A revision whose lock does not pin what it imports, has mistakes, or is none.
+    setup.import(&["shared.vplan", "deep/other.vplan"]);
+    setup.project.commit("imported and not pinned");
+    setup.project.run(&["lock", "--contract-from", "HEAD"]).exits(4).tells("does not pin");
+    setup.project.write(LOCK, "version 1\nnonsense\n").commit("torn");
+    setup.project.run(&["lock", "--contract-from", "HEAD"]).exits(4).tells("vplan::lock::unknown_node");
+    assert_eq!(setup.project.read(LOCK), "version 1\nnonsense\n");
+}
+
 #[test]
 fn two_at_once() {
     let setup = Setup::new();

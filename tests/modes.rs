@@ -126,7 +126,7 @@ fn an_answer_is_recorded_for_the_change_as_it_is() {
     let project = project();
     project.write("src/a.c", "b");
     let with = proposer(&project, r#"{"commands":[{"command":"make test","why":"it is the test"}]}"#);
-    project.run(&["explain", "--mode", "llm", "--locked"]).exits(2);
+    project.run(&["explain", "--mode", "llm", "--locked"]).exits(4).warns("vplan::proposer::not_recorded");
     let recorded = project.run(&["lock", "--record", "--mode", "llm", "--proposer", &with, "--format", "json"]);
     let question = recorded.exits(0).json()["recorded"].clone();
     let plan = project.run(&["plan", "--mode", "llm", "--locked", "--format", "json"]);
@@ -374,7 +374,6 @@ fn what_cannot_be_recorded() {
         (&["lock", "--record", "--mode", "llm", "--proposer", &with, "--contract-from", "HEAD"], 2, "work tree"),
         (&["lock", "--record", "--check"], 2, "--check"),
         (&["lock", "--mode", "llm"], 2, "--record"),
-        (&["lock", "--contract-from", "HEAD"], 2, "--record"),
         (&["lock", "--changed", "src/a.c"], 2, "--record"),
         (&["lock", "--check", "--role", "tester"], 2, "--check"),
         (&["lock", "--proposer", &with], 2, "--record"),

@@ -65,7 +65,9 @@ pub fn invalid(path: &RepoPath, found: LockFile) -> Failure {
 
 impl From<LockFileError> for Failure {
     fn from(error: LockFileError) -> Self {
-        Failure::new(Exit::Drift.code(), error.code(), error.to_string()).helped(error.help())
+        // A revision that cannot be looked into is not a lock that does not fit.
+        let exit = if matches!(error, LockFileError::Git(_)) { Exit::Usage } else { Exit::Drift };
+        Failure::new(exit.code(), error.code(), error.to_string()).helped(error.help())
     }
 }
 

@@ -11,6 +11,7 @@ use crate::base::canon::Digest;
 use crate::base::diagnostic::Code;
 use crate::base::origin::GitOrigin;
 use crate::base::path::RepoPath;
+use crate::base::word::visible;
 use crate::lock::{Lock, PinnedImport};
 use std::collections::BTreeSet;
 
@@ -107,13 +108,21 @@ impl<'a> Held<'a> {
 impl Pins for Held<'_> {
     fn read(&mut self, origin: &GitOrigin) -> Result<Vec<u8>, PinError> {
         self.asked.insert(origin.clone());
-        let (store, max_file, path) = (self.store, self.max_file, self.path.clone());
+        let (store, max_file, path, revision) = (self.store, self.max_file, self.path.clone(), self.revision);
+        // What is pinned now is not what was pinned then.
+        let of_revision = |e: PinError| match revision {
+            Some(revision) if e.code == NOT_CACHED || e.code == CACHE_TAMPERED => {
+                let revision = visible(revision.as_bytes());
+                PinError { help: Some(format!("`vplan lock --contract-from {revision}` fetches it")), ..e }
+            }
+            _ => e,
+        };
         match self.look() {
             Ok(found) if found.has_errors() => {
                 let message = format!("the lock `{path}` has mistakes, so that nothing is taken from it");
                 Err(error(INVALID, message, "`vplan lock --check` shows them"))
             }
-            Ok(found) => Pinned { lock: &found.lock, store, max_file }.read(origin),
+            Ok(found) => Pinned { lock: &found.lock, store, max_file }.read(origin).map_err(of_revision),
             Err(e) => Err(PinError { code: Code(e.code()), message: e.to_string(), help: e.help() }),
         }
     }

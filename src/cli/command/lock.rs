@@ -12,8 +12,11 @@ use crate::cli::propose::Asking;
 use crate::cli::render::{diagnostic, style::count};
 use crate::cli::session::{Session, invalid, load_failed, locate};
 use crate::cli::terminal::Terminal;
+use crate::effect::changes;
 use crate::effect::git::environment;
+use crate::effect::git::error::GitError;
 use crate::effect::git::fetch::Fetcher;
+use crate::effect::git::object::Oid;
 use crate::effect::load::{self, LoadError, Loaded, Site, Wanted};
 use crate::effect::lockfile::{self, LockFile};
 use crate::effect::pinned::{CHANGED, Fetching, Held, NOT_PINNED};
@@ -36,7 +39,8 @@ pub struct Lock {
     /// Fetch and write nothing; exit 4 unless the lock pins exactly what is imported.
     #[arg(long)]
     pub check: bool,
-    /// Ask the proposer what this request (below) makes it say, and record the answer.
+    /// Ask the proposer what this request (below) makes it say, and record the answer. Nothing of a request has an effect
+    /// without this flag, but `--contract-from`: that fetches what the lock of a revision pins, and writes no lock.
     #[arg(long, conflicts_with = "check")]
     pub record: bool,
     /// How long an import may take to be fetched.
@@ -49,7 +53,7 @@ pub struct Lock {
 
 /// Nothing is asked without `--record`, so that nothing of a request would have an effect then.
 fn part_of_a_request(arg: Arg) -> Arg {
-    let own = ["check", "record", "timeout"].contains(&arg.get_id().as_str());
+    let own = ["check", "record", "timeout", "contract_from"].contains(&arg.get_id().as_str());
     if own { arg } else { arg.requires("record").conflicts_with("check") }
 }
 
@@ -101,12 +105,18 @@ pub fn run(global: &Global, args: &Lock, terminal: &Terminal) -> Result<u8, Fail
     if args.record && global.locked {
         return refuse("`--record` writes the lock, and `--locked` keeps it as it is", "leave out one of them");
     }
-    if args.request.contract_from.is_some() {
+    if args.record && args.request.contract_from.is_some() {
         let message = "an answer is recorded beside the contract of the work tree, and for that one";
         return refuse(message, "check out the revision, and record it there");
     }
-    let task = Task { global, args, terminal, format, site, path };
-    if args.check { task.check() } else { task.write() }
+    let revision = args.request.contract_from.as_deref();
+    let commit = revision.map(|revision| resolve(&site, revision)).transpose()?;
+    let task = Task { global, args, terminal, format, site, path, commit };
+    match (args.check, &task.commit) {
+        (true, _) => task.check(),
+        (false, Some(_)) => task.fetch(),
+        (false, None) => task.write(),
+    }
 }
 
 struct Task<'a> {
@@ -116,17 +126,26 @@ struct Task<'a> {
     format: Format,
     site: Site,
     path: RepoPath,
+    /// What `--contract-from` names.
+    commit: Option<Oid>,
+}
+
+fn resolve(site: &Site, revision: &str) -> Result<Oid, Failure> {
+    let failed = |e: GitError| load_failed(LoadError::Git(e));
+    let git = site.git.as_ref().map_err(|e| failed(e.clone()))?;
+    changes::resolve(git, revision).map_err(failed)
 }
 
 impl Task<'_> {
     fn load(&self, pins: &mut dyn Pins) -> Result<Loaded, LoadError> {
         let contract = self.global.contract.as_deref();
-        let wanted = Wanted { contract, revision: None, base: None, max_file: self.global.max_file };
+        let revision = self.args.request.contract_from.as_deref();
+        let wanted = Wanted { contract, revision, base: None, max_file: self.global.max_file };
         load::load(&self.site, &wanted, pins)
     }
 
     fn found(&self) -> Result<LockFile, Failure> {
-        let found = lockfile::read(&self.site, &self.path, None)?;
+        let found = lockfile::read(&self.site, &self.path, self.commit.as_ref())?;
         if found.is_newer() { Err(lock_invalid(&self.path, found)) } else { Ok(found) }
     }
 
@@ -141,25 +160,7 @@ impl Task<'_> {
             self.terminal.note(&format!("note: the lock `{}` is mended\n", self.path));
         }
         let limit = Duration::from_millis(self.args.timeout);
-        let store = store(self.global).ok_or_else(no_cache)?;
-        let fetcher = (!self.global.offline).then(|| Fetcher::new(&self.site.root, &environment, limit));
-        let mut pins = Fetching {
-            lock: &found.lock,
-            store: &store,
-            fetcher,
-            max_file: self.global.max_file,
-            pinned: lock::Lock::default(),
-            fetched: BTreeSet::new(),
-        };
-        let loaded = self.load(&mut pins).map_err(load_failed)?;
-        if loaded.contract.is_none() {
-            let drift = loaded.drift;
-            let message = format!("`{}` imports what cannot be pinned; the lock stays as it was", loaded.path);
-            let failure = invalid(loaded);
-            let code = "vplan::lock::incomplete".to_owned();
-            return Err(if drift { Failure { message, code, ..failure } } else { failure });
-        }
-        let Fetching { mut pinned, .. } = pins;
+        let mut pinned = self.pinned(&found.lock, limit)?;
         let mut before = lock::Lock::default();
         let locked = self.global.locked;
         let written = lockfile::replace(&self.site, &self.path, limit, |now| {
@@ -205,6 +206,48 @@ impl Task<'_> {
         Ok(Exit::Success.code())
     }
 
+    /// What the contract imports, fetched where the cache does not have it.
+    fn pinned(&self, lock: &lock::Lock, limit: Duration) -> Result<lock::Lock, Failure> {
+        let store = store(self.global).ok_or_else(no_cache)?;
+        let fetcher = (!self.global.offline).then(|| Fetcher::new(&self.site.root, &environment, limit));
+        let mut pins = Fetching {
+            lock,
+            store: &store,
+            fetcher,
+            max_file: self.global.max_file,
+            pinned: lock::Lock::default(),
+            fetched: BTreeSet::new(),
+        };
+        let loaded = self.load(&mut pins).map_err(load_failed)?;
+        if loaded.contract.is_none() {
+            let drift = loaded.drift;
+            let message = format!("`{}` imports what cannot be pinned; the lock stays as it was", loaded.path);
+            let failure = invalid(loaded);
+            let code = "vplan::lock::incomplete".to_owned();
+            return Err(if drift { Failure { message, code, ..failure } } else { failure });
+        }
+        Ok(pins.pinned)
+    }
+
+    /// Fetches what the lock of a revision pins, and writes nothing but the cache: a machine that starts with an empty one
+    /// needs it for `--contract-from` and for `diff --base`.
+    fn fetch(&self) -> Result<u8, Failure> {
+        let found = self.found()?;
+        if found.has_errors() {
+            return Err(lock_invalid(&self.path, found));
+        }
+        let pinned = self.pinned(&found.lock, Duration::from_millis(self.args.timeout))?;
+        if let Some(import) = pinned.imports.iter().find(|i| found.lock.import(&i.origin).is_none()) {
+            let message = format!("the lock `{}` of that revision does not pin `{}`", self.path, import.origin);
+            return Err(Failure::new(Exit::Drift.code(), "vplan::lock::stale", message));
+        }
+        let entries = pinned.imports.iter().map(|i| line(&i.origin, Some(i), State::Kept)).collect();
+        let proposals = found.lock.proposals.len();
+        let lock = self.path.clone();
+        self.account(&Account { entries, lock, proposals, recorded: None, version: 1, written: false });
+        Ok(Exit::Success.code())
+    }
+
     /// Asks the proposer, and records what it says. Gives the question's digest.
     fn record(&self, limit: Duration) -> Result<Digest, Failure> {
         let asked = &self.args.request;
@@ -233,7 +276,13 @@ impl Task<'_> {
             return Err(lock_invalid(&self.path, found));
         }
         let store = store(self.global);
-        let mut pins = Held::new(&self.site, self.path.clone(), None, store.as_ref(), self.global.max_file);
+        let mut pins = Held::new(
+            &self.site,
+            self.path.clone(),
+            self.args.request.contract_from.as_deref(),
+            store.as_ref(),
+            self.global.max_file,
+        );
         let loaded = self.load(&mut pins).map_err(load_failed)?;
         let asked = pins.asked;
         let whole = loaded.contract.is_some();
