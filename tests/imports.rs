@@ -564,9 +564,11 @@ fn the_list_of_shipped_contracts() {
         assert_eq!(project.run(&["std", name]).exits(0).out(), text);
     }
     let list = project.run(&["std", "--format", "json"]).json();
-    let rust = list.as_array().unwrap().iter().find(|e| e["name"] == "rust").unwrap().clone();
+    assert_eq!(list["version"], 1);
+    let rust = list["contracts"].as_array().unwrap().iter().find(|e| e["name"] == "rust").unwrap().clone();
     assert_eq!((&rust["import"], &rust["version"], rust.get("text")), (&json!("std:rust@1"), &json!(1), None));
-    assert_eq!(project.run(&["std", "rust", "--format", "json"]).json()["text"], text);
+    let one = project.run(&["std", "rust", "--format", "json"]).json();
+    assert_eq!((&one["contracts"][0]["text"], &one["version"]), (&json!(text), &json!(1)));
     for (name, help) in [
         ("rusty", "did you mean `rust@1`?"),
         ("rust@99", "did you mean `rust@"),
