@@ -132,6 +132,134 @@ fn what_weakens_and_what_does_not() {
     }
 }
 
+/// What is asked of the whole contract: each way, and back.
+#[test]
+fn what_loosens_and_what_tightens() {
+    const PLAIN: &str = "vplan 1\ncheck lint: pnpm run lint\n";
+    let block = |name: &str, lines: &[&str]| format!("{PLAIN}{name} {{\n  {}\n}}\n", lines.join("\n  "));
+    let plain = PLAIN.to_owned();
+    // The tighter contract, the looser one, what is said of the step from the first to the second, and of the way back.
+    let table = [
+        (
+            block("scope", &["allow \"src/**\""]),
+            plain.clone(),
+            ("scope: allow \"src/**\" -> all", "a change of `a` is no longer a violation by it"),
+            ("scope: allow all -> \"src/**\"", "a change of `a` is a violation"),
+        ),
+        (
+            block("scope", &["allow \"src/**\""]),
+            block("scope", &["allow \"src/**\" \"docs/**\""]),
+            ("allow \"src/**\" -> \"src/**\" \"docs/**\"", "a change of `docs` is no longer a violation by it"),
+            ("allow \"src/**\" \"docs/**\" -> \"src/**\"", "a change of `docs` is a violation"),
+        ),
+        (
+            block("scope", &["deny \"**/*.lock\""]),
+            plain.clone(),
+            ("scope: deny \"**/*.lock\" -> none", "is no longer a violation by it"),
+            ("scope: deny none -> \"**/*.lock\"", "is a violation"),
+        ),
+        (
+            block("scope", &["deny \"**/*.lock\" \"!docs/**\""]),
+            block("scope", &["deny \"**/*.lock\" \"!docs/**\" \"!src/**\""]),
+            ("scope: deny", "a change of `src/a.lock` is no longer a violation by it"),
+            ("scope: deny", "a change of `src/a.lock` is a violation"),
+        ),
+        (
+            block("gate", &["confirmations 2"]),
+            plain.clone(),
+            ("gate: confirmations 2 -> 1", ""),
+            ("gate: confirmations 1 -> 2", ""),
+        ),
+        (
+            block("gate", &["retries 2"]),
+            plain.clone(),
+            ("gate: retries 2 -> 3", "rounds of repair"),
+            ("gate: retries 3 -> 2", "rounds of repair"),
+        ),
+        (
+            plain.clone(),
+            block("gate", &["on-exhausted escalate"]),
+            ("gate: on-exhausted fail -> escalate", ""),
+            ("gate: on-exhausted escalate -> fail", ""),
+        ),
+        (
+            block("gate", &["on-exhausted escalate"]),
+            block("gate", &["on-exhausted allow"]),
+            ("gate: on-exhausted escalate -> allow", ""),
+            ("gate: on-exhausted allow -> escalate", ""),
+        ),
+        (
+            block("gate", &["propagate reset"]),
+            plain.clone(),
+            ("gate: propagate reset -> downgrade", ""),
+            ("gate: propagate downgrade -> reset", ""),
+        ),
+        (
+            plain.clone(),
+            block("gate", &["propagate off"]),
+            ("gate: propagate downgrade -> off", ""),
+            ("gate: propagate off -> downgrade", ""),
+        ),
+        (
+            block("limits", &["budget 5m"]),
+            block("limits", &["budget 10m"]),
+            ("limits: budget 5m -> 10m", "time for the whole run"),
+            ("limits: budget 10m -> 5m", "time for the whole run"),
+        ),
+        (
+            block("limits", &["budget 5m"]),
+            plain.clone(),
+            ("limits: budget 5m -> none", ""),
+            ("limits: budget none -> 5m", ""),
+        ),
+        (
+            block("recover", &["only hoist-directory"]),
+            block("recover", &["only hoist-directory split-conjunction"]),
+            ("recover: allows `split-conjunction`", "recovery may rewrite more plans"),
+            ("recover: no longer allows `split-conjunction`", ""),
+        ),
+        (
+            plain.clone(),
+            block("recover", &["contract"]),
+            ("recover: is now `contract`", "recovery may drop the contract's own checks"),
+            ("recover: is no longer `contract`", ""),
+        ),
+        (
+            format!("{PLAIN}whenAbsent \"dist/app.js\" {{\n  check bundle: make\n}}\n"),
+            format!("{PLAIN}whenAbsent \"dist/app.js\" \"Makefile\" {{\n  check bundle: make\n}}\n"),
+            ("check `bundle`: applies", "exists \"Makefile\""),
+            ("check `bundle`: applies", "exists \"Makefile\""),
+        ),
+        (
+            format!("{PLAIN}check bundle: make\n"),
+            format!("{PLAIN}whenAbsent \"dist/app.js\" {{\n  check bundle: make\n}}\n"),
+            ("check `bundle`: applies always -> `whenAbsent dist/app.js`", "exists \"dist/app.js\""),
+            ("check `bundle`: applies `whenAbsent dist/app.js` -> always", "exists \"dist/app.js\""),
+        ),
+    ];
+    let project = Project::bare();
+    for (tight, loose, down, up) in table {
+        project.write("tight.vplan", tight).write("loose.vplan", loose);
+        project
+            .run(&["diff", "tight.vplan", "loose.vplan"])
+            .exits(45)
+            .is_quiet()
+            .says(down.0)
+            .says(down.1)
+            .says("1 weakens");
+        let back = project.run(&["diff", "loose.vplan", "tight.vplan"]);
+        back.exits(0).is_quiet().says(up.0).says(up.1).says("1 strengthens");
+    }
+    // One condition for its opposite is both.
+    let with = |word: &str| format!("{PLAIN}{word} \"Makefile\" {{\n  check bundle: make\n}}\n");
+    project.write("old.vplan", with("whenExists")).write("new.vplan", with("whenAbsent"));
+    let ran = project.run(&["diff", "old.vplan", "new.vplan"]);
+    ran.exits(45).says("1 weakens, 1 strengthens").says("exists \"Makefile\"");
+    // How many steps run side by side is neither.
+    project.write("old.vplan", PLAIN).write("new.vplan", block("limits", &["jobs 4"]));
+    project.run(&["diff", "old.vplan", "new.vplan"]).exits(0).says("limits: jobs 1 -> 4").says("1 other");
+}
+
 #[test]
 fn the_request_that_is_printed_tells_them_apart() {
     let (project, _) = edited(&[("\"apps/api/**\" ", "\"apps/api/**\" \"!**/*.md\" ")]);

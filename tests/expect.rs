@@ -492,7 +492,7 @@ fn some_exist(contract: &Contract, dice: &[bool]) -> BTreeSet<RepoPath> {
 }
 
 /// Reads a file of tests of a contract; there must be no error.
-fn read(contract: &Contract, tests: &str) -> Result<Vec<Expect>, TestCaseError> {
+pub fn read(contract: &Contract, tests: &str) -> Result<Vec<Expect>, TestCaseError> {
     let mut sources = Sources::default();
     let text = format!("vplan 1\ntests \"verify.vplan\"\n{tests}");
     let id = sources.add(Source::new("contracts/x.test.vplan", &text));
@@ -532,7 +532,7 @@ proptest! {
         let exists = some_exist(&contract, &dice);
         let bare = case(&request, &exists);
         let plan = evaluate(&contract, &bare).plan;
-        let Some(text) = write_expect(&title, &request, &exists, &plan) else {
+        let Some(text) = write_expect(&title, &request, &exists, AssertionKind::Plan, &plan) else {
             prop_assert!(request.changed.files().iter().any(|f| std::str::from_utf8(f.path.as_bytes()).is_err()));
             return Ok(());
         };
@@ -544,7 +544,7 @@ proptest! {
         let (want, commands, exist, _) = meaning(&bare);
         prop_assert_eq!(meaning(&read[0]), (want, commands, exist, vec![(AssertionKind::Plan, plan.clone())]));
         // Writing is a fixed point.
-        let again = write_expect(&title, &expectation::request(&read[0]), &read[0].exists, &plan);
+        let again = write_expect(&title, &expectation::request(&read[0]), &read[0].exists, AssertionKind::Plan, &plan);
         prop_assert_eq!(again, Some(text));
     }
 
@@ -554,7 +554,8 @@ proptest! {
         request in request(),
         by in prop::collection::vec(any::<Index>(), 1..8),
     ) {
-        let Some(text) = write_expect("x", &request, &BTreeSet::new(), &["check-0".to_owned()]) else { return Ok(()) };
+        let names = ["check-0".to_owned()];
+        let Some(text) = write_expect("x", &request, &BTreeSet::new(), AssertionKind::Plan, &names) else { return Ok(()) };
         let mut contract = contract;
         contract.checks[0].id = "check-0".to_owned();
         let (changed, other): (Vec<&str>, Vec<&str>) = text.lines().partition(|l| l.starts_with("  changed "));

@@ -481,7 +481,11 @@ fn a_revision_has_its_own_imports() {
     let ran = project.run(&["explain", "--changed-none", "--contract-from", "HEAD"]);
     ran.exits(3).warns("load::import_missing").warns("has no file `contracts/package.vplan`");
     assert_eq!(ids(&["--contract-from", "HEAD~1"]).len(), 5);
-    project.write("contracts/target", "vplan 1\n").symlink("contracts/package.vplan", "target").commit("link");
+    // A symlink is what it is in the work tree: a file like any other inside, none outside.
+    project.write("contracts/target", "vplan 1\ncheck linked: true\n").symlink("contracts/package.vplan", "target");
+    project.commit("link");
+    assert_eq!(ids(&["--contract-from", "HEAD"]), ["linked"]);
+    project.remove("contracts/package.vplan").symlink("contracts/package.vplan", "../../out").commit("outside");
     project.run(&["explain", "--changed-none", "--contract-from", "HEAD"]).exits(3);
 }
 
@@ -563,12 +567,10 @@ fn the_list_of_shipped_contracts() {
     for name in ["rust@1", "std:rust", "std:rust@1"] {
         assert_eq!(project.run(&["std", name]).exits(0).out(), text);
     }
-    let list = project.run(&["std", "--format", "json"]).json();
-    assert_eq!(list["version"], 1);
-    let rust = list["contracts"].as_array().unwrap().iter().find(|e| e["name"] == "rust").unwrap().clone();
+    let list = project.run(&["std", "--format", "json"]).json()["contracts"].clone();
+    let rust = list.as_array().unwrap().iter().find(|e| e["name"] == "rust").unwrap().clone();
     assert_eq!((&rust["import"], &rust["version"], rust.get("text")), (&json!("std:rust@1"), &json!(1), None));
-    let one = project.run(&["std", "rust", "--format", "json"]).json();
-    assert_eq!((&one["contracts"][0]["text"], &one["version"]), (&json!(text), &json!(1)));
+    assert_eq!(project.run(&["std", "rust", "--format", "json"]).json()["contracts"][0]["text"], text);
     for (name, help) in [
         ("rusty", "did you mean `rust@1`?"),
         ("rust@99", "did you mean `rust@"),

@@ -26,5 +26,6 @@ mod runner;
 mod std;
 mod support;
 mod tidy;
+mod together;
 mod vectors;
 mod withstand;

@@ -148,7 +148,8 @@ fn quiet_commands_start_no_proposer() {
         ran.exits(4).warns("vplan::proposer::not_recorded").warns("lock --record");
     }
     assert!(!project.exists("../question.json"));
-    project.run(&["plan", "--mode", "llm", "--changed", "src/a.c"]).exits(2).warns("vplan::usage::no_proposer");
+    project.run(&["plan", "--mode", "llm", "--changed", "src/a.c"]).exits(4).warns("vplan::proposer::not_recorded");
+    project.run(&["run", "--mode", "llm", "--changed", "src/a.c"]).exits(2).warns("vplan::usage::no_proposer");
 }
 
 #[test]
@@ -242,4 +243,232 @@ fn a_proposer_that_does_not_read_answers_too() {
     ]);
     ran.exits(0);
     assert_eq!(ids(&ran), ["lint", "unit", "make-test"]);
+}
+
+const LOCK: &str = "contracts/verify.lock.kdl";
+const ASK: [&str; 4] = ["--mode", "llm", "--changed", "src/a.c"];
+
+/// Records what a proposer says to `ASK`, and forgets that it was asked.
+fn record(project: &Project, answer: &str) {
+    let with = proposer(project, answer);
+    project.run(&[&["lock", "--record", "--proposer", &with][..], &ASK].concat()).exits(0).says("1 recorded answer");
+    project.remove("../question.json");
+}
+
+#[test]
+fn a_recorded_answer_is_replayed_by_every_command() {
+    let project = project();
+    record(&project, r#"{"commands":[{"command":"make test","why":"the \u001b[2J Makefile has it"},"make check"]}"#);
+    let with = project.path("../propose").to_str().unwrap().to_owned();
+    let asked = || project.exists("../question.json");
+    let want = ["lint", "unit", "make-test", "make-check"];
+    for (words, more) in [
+        (&["plan", "--format", "json"][..], &[][..]),
+        (&["plan", "--format", "json", "--locked"], &[]),
+        (&["run", "--format", "json"], &[]),
+        (&["run", "--format", "json"], &["--proposer", &with]),
+        (&["run", "--format", "json", "--locked"], &["--proposer", &with]),
+    ] {
+        let ran = project.run(&[words, &ASK, more].concat());
+        ran.exits(0);
+        assert_eq!(ids(&ran), want, "{words:?} {more:?}");
+    }
+    let ran = project.run(&[&["explain"][..], &ASK].concat());
+    ran.exits(0).says("make-test").says("proposed").never_says("\u{1b}[2J");
+    assert!(!asked(), "a recorded answer is enough");
+    // Another request is another question, whoever could be asked.
+    for (words, more) in [
+        (&["explain"][..], &["--changed", "src/b.c"][..]),
+        (&["plan"], &["--changed", "src/a.c", "--role", "tester"]),
+        (&["plan"], &["--changed", "src/a.c", "--command", "make all"]),
+        (&["run", "--locked"], &["--changed", "src/b.c"]),
+        (&["run", "--locked"], &["--changed", "src/b.c", "--proposer", &with]),
+        (&["run", "--locked"], &["--changed", "src/a.c", "--risk", "high", "--proposer", &with]),
+    ] {
+        let ran = project.run(&[words, &["--mode", "llm"], more].concat());
+        ran.exits(4).warns("vplan::proposer::not_recorded").warns("lock --record");
+        assert!(ran.stdout.is_empty());
+    }
+    assert!(!asked());
+    // So is the same request under another contract.
+    project.write("contracts/verify.vplan", CONTRACT.replace("check unit: true", "check unit: make check"));
+    project.run(&[&["explain"][..], &ASK].concat()).exits(4).warns("not_recorded");
+}
+
+#[test]
+fn a_record_is_changed_by_nothing_but_recording() {
+    let project = project();
+    record(&project, r#"{"commands":["make test"]}"#);
+    let first = project.read(LOCK);
+    let with = proposer(&project, r#"{"commands":["make check"]}"#);
+    let other = ["lock", "--record", "--mode", "llm", "--changed", "src/b.c", "--proposer", &with, "--format", "json"];
+    let ran = project.run(&other);
+    let account = ran.exits(0).json();
+    assert_eq!((&account["proposals"], &account["written"]), (&2.into(), &true.into()));
+    let question = vplan::base::canon::Digest::of(project.read("../question.json").as_bytes());
+    assert_eq!(account["recorded"], question.to_string());
+    let both = project.read(LOCK);
+    assert!(both.contains(first.trim_start_matches(|c| c != '\n').trim()), "the first one stays as it was:\n{both}");
+    assert_eq!(both.matches("\nproposal ").count(), 2);
+    // Recording again asks again, and changes that entry alone.
+    record_again(&project, r#"{"commands":["make test","make check"]}"#);
+    let again = project.read(LOCK);
+    let differ = both.lines().zip(again.lines()).filter(|(a, b)| a != b).count();
+    assert_eq!((both.lines().count(), differ), (again.lines().count(), 1), "{both}\n{again}");
+    let ran = project.run(&[&["plan", "--format", "json"][..], &ASK].concat());
+    assert_eq!(ids(&ran), ["lint", "unit", "make-test", "make-check"]);
+    // The other uses of the lock leave the answers alone.
+    project.run(&["lock"]).exits(0).says("2 recorded answers");
+    project.run(&["lock", "--check"]).exits(0).says("2 recorded answers");
+    project.run(&["lock", "--locked"]).exits(0);
+    assert_eq!(project.read(LOCK), again);
+}
+
+fn record_again(project: &Project, answer: &str) {
+    let with = proposer(project, answer);
+    project.run(&[&["lock", "--record", "--proposer", &with][..], &ASK].concat()).exits(0).says("2 recorded answers");
+}
+
+#[test]
+fn a_record_that_was_edited_is_not_used() {
+    let project = project();
+    record(&project, r#"{"commands":["make test"]}"#);
+    let good = project.read(LOCK);
+    let forged = good.replace("make test", "make evil");
+    assert_ne!(good, forged);
+    project.write(LOCK, &forged);
+    for command in ["explain", "plan", "run"] {
+        let ran = project.run(&[&[command][..], &ASK].concat());
+        ran.exits(4).warns("vplan::lock::seal").warns("verify.lock.kdl:3:");
+    }
+    project.run(&["lock", "--check"]).exits(4).warns("vplan::lock::seal");
+    // With a seal that fits it is another answer, and must still be one.
+    for answer in ["no JSON", r#"{"commands":[1]}"#, r#"{"version":9,"commands":[]}"#] {
+        let (mut lock, _) = vplan::lock::decode(&good, vplan::base::span::SourceId(0));
+        let mut entry = lock.proposals.first().unwrap().clone();
+        entry.answer = answer.to_owned();
+        lock.record(entry);
+        project.write(LOCK, vplan::lock::encode(&lock));
+        for words in [&["explain"][..], &["run", "--locked"], &["run"]] {
+            let ran = project.run(&[words, &ASK].concat());
+            ran.exits(4).warns("vplan::proposer::bad_record").warns("--record");
+        }
+    }
+    record(&project, r#"{"commands":["make test"]}"#);
+    assert_eq!(project.read(LOCK), good);
+}
+
+#[test]
+fn what_cannot_be_recorded() {
+    let project = project();
+    let with = proposer(&project, r#"{"commands":["make test"]}"#);
+    let bad = proposer(&project, "nonsense");
+    assert_eq!(with, bad);
+    for (words, exit, says) in [
+        (&["lock", "--record", "--proposer", &with][..], 2, "vplan::usage::record"),
+        (&["lock", "--record", "--mode", "llm"], 2, "vplan::usage::no_proposer"),
+        (&["lock", "--record", "--mode", "hybrid", "--changed", "src/a.c", "--proposer", &with], 2, "asks no proposer"),
+        (&["lock", "--record", "--mode", "llm", "--proposer", "a | b"], 2, "vplan::usage::proposer"),
+        (&["lock", "--record", "--mode", "llm", "--proposer", &with, "--role", "nobody"], 2, "nobody"),
+        (&["lock", "--record", "--mode", "llm", "--proposer", &with, "--locked"], 2, "--locked"),
+        (&["lock", "--record", "--mode", "llm", "--proposer", &with, "--contract-from", "HEAD"], 2, "work tree"),
+        (&["lock", "--record", "--check"], 2, "--check"),
+        (&["lock", "--mode", "llm"], 2, "--record"),
+        (&["lock", "--contract-from", "HEAD"], 2, "--record"),
+        (&["lock", "--changed", "src/a.c"], 2, "--record"),
+        (&["lock", "--check", "--role", "tester"], 2, "--check"),
+        (&["lock", "--proposer", &with], 2, "--record"),
+        (&["lock", "--record", "--mode", "llm", "--proposer", "/none"], 5, "vplan::proposer::not_started"),
+        (&["lock", "--record", "--mode", "llm", "--proposer", &with], 5, "vplan::proposer::bad_answer"),
+        (&["lock", "--record", "--mode", "llm", "--proposer", "sh -c 'exit 1'"], 5, "vplan::proposer::failed"),
+    ] {
+        let ran = project.run(words);
+        ran.exits(exit).warns(says);
+        assert!(ran.stdout.is_empty() && !project.exists(LOCK), "{words:?}");
+        let asked = std::fs::remove_file(project.path("../question.json")).is_ok();
+        assert_eq!(asked, says == "vplan::proposer::bad_answer", "nobody is asked for nothing: {words:?}");
+    }
+}
+
+#[test]
+fn two_records_at_once() {
+    let project = project();
+    let with = proposer(&project, r#"{"commands":["make test"]}"#);
+    for _ in 0..3 {
+        let running: Vec<_> = (0..4)
+            .map(|n| {
+                let changed = format!("src/{n}.c");
+                let words = ["lock", "--record", "--mode", "llm", "--changed", &changed, "--proposer", &with];
+                let mut command = project.vplan(&words).command();
+                command.stdin(std::process::Stdio::null()).stdout(std::process::Stdio::null()).spawn().unwrap()
+            })
+            .collect();
+        for mut child in running {
+            assert!(child.wait().unwrap().success());
+        }
+        for n in 0..4 {
+            project.run(&["explain", "--mode", "llm", "--changed", &format!("src/{n}.c")]).exits(0).says("make-test");
+        }
+        project.run(&["lock", "--check"]).exits(0).says("4 recorded answers");
+        project.remove(LOCK);
+    }
+}
+
+#[test]
+fn a_saved_plan_with_a_proposal() {
+    let project = project();
+    record(&project, r#"{"commands":["make test && make check"]}"#);
+    project.run(&[&["plan", "-o", "../p.kdl"][..], &ASK].concat()).exits(0);
+    let steps = ["lint", "unit", "make-test-make-check-1", "make-test-make-check-2"];
+    let ran = project.run(&["run", "--plan", "../p.kdl", "--locked", "--format", "json"]);
+    ran.exits(0);
+    assert_eq!(ids(&ran), steps);
+    let mut reports = vec!["merge".to_owned(), "--format".to_owned(), "json".to_owned()];
+    for shard in ["1/2", "2/2"] {
+        let ran = project.run(&["run", "--plan", "../p.kdl", "--shard", shard, "--format", "json"]);
+        ran.exits(0);
+        let name = format!("../{}.json", &shard[..1]);
+        project.write(&name, &ran.stdout);
+        reports.push(name);
+    }
+    let ran = project.run(&reports);
+    assert_eq!(ran.exits(0).json()["verdict"], "passed");
+    assert_eq!(ids(&ran), steps);
+    let ran = project.run(&reports[..4]);
+    assert_eq!(ran.exits(44).json()["verdict"], "incomplete");
+    assert!(!project.exists("../question.json"));
+    // Another answer under the same question is another plan; none is drift, too, and nobody is asked.
+    let kept = project.read(LOCK);
+    let with = proposer(&project, r#"{"commands":["make check"]}"#);
+    project.run(&[&["lock", "--record", "--proposer", &with][..], &ASK].concat()).exits(0);
+    project.remove("../question.json");
+    project.run(&["run", "--plan", "../p.kdl"]).exits(4).warns("request.proposal.answer: ");
+    project.remove(LOCK);
+    let ran = project.run(&["run", "--plan", "../p.kdl", "--proposer", &with]);
+    ran.exits(4).warns("request: has a recorded answer -> ").warns("1 field differs");
+    project.run(&["run", "--plan", "../p.kdl", "--allow-drift"]).exits(0).says("1 field would be different");
+    project.write(LOCK, kept).write("contracts/verify.vplan", CONTRACT.replace("check lint: true", "check lint: make"));
+    project.run(&["run", "--plan", "../p.kdl"]).exits(4).warns("contract.digest: ").warns("is not recorded");
+    assert!(!project.exists("../question.json"));
+}
+
+#[test]
+fn a_saved_plan_of_mode_hybrid() {
+    let project = project();
+    project.write("contracts/verify.vplan", "vplan 1\nwhenChangedAny \"src/**\" {\n  check unit: true\n}\n");
+    let ask = ["--mode", "hybrid", "--changed", "README"];
+    let with = proposer(&project, r#"{"commands":["make test"]}"#);
+    // The proposer knows more than what the repository declares, as long as its answer is there.
+    project.run(&[&["plan", "-o", "../inferred.json"][..], &ask].concat()).exits(0);
+    project.run(&["run", "--plan", "../inferred.json", "--locked"]).exits(0).says("check");
+    project.run(&[&["lock", "--record", "--proposer", &with][..], &ask].concat()).exits(0);
+    project.run(&[&["plan", "-o", "../proposed.json"][..], &ask].concat()).exits(0);
+    let ran = project.run(&["run", "--plan", "../proposed.json", "--locked", "--format", "json"]);
+    ran.exits(0);
+    assert_eq!(ids(&ran), ["make-test"]);
+    project.run(&["run", "--plan", "../inferred.json"]).exits(4).warns("request.proposal: (absent) -> ");
+    project.remove(LOCK);
+    project.run(&["run", "--plan", "../proposed.json"]).exits(4).warns("request.proposal: ");
+    // Where a proposer is named, its answer is expected.
+    project.run(&[&["plan", "--proposer", &with][..], &ask].concat()).exits(4).warns("not_recorded");
 }

@@ -27,6 +27,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("clap_complete", &["cli/"]),
     ("clap_mangen", &["cli/"]),
     ("indicatif", &["cli/"]),
+    ("strsim", &["base/nearest.rs", "plan/kdl"]),
     ("tokio", &["effect/"]),
     ("rustix", &["effect/", "cli/"]),
     ("tempfile", &["effect/"]),
@@ -34,7 +35,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("similar", &["cli/"]),
     ("saphyr_parser", &["front/"]),
     ("toml", &["front/"]),
-    ("kdl", &["plan/kdl", "lock/"]),
+    ("kdl", &["plan/kdl/write.rs", "plan/kdl/tests.rs", "lock/encode.rs"]),
     ("proptest", &["arbitrary"]),
 ];
 

@@ -6,6 +6,7 @@ pub mod command;
 pub mod diagnostic;
 pub mod glob;
 pub mod matching;
+pub mod nearest;
 pub mod origin;
 pub mod path;
 pub mod source;

@@ -112,6 +112,18 @@ impl RepoPath {
         self.0.rsplit(|b| *b == b'/').next().unwrap_or(&self.0)
     }
 
+    /// The path with another ending in the place of its last segment's: `a/b.x` with `.lock.kdl` is `a/b.lock.kdl`. A leading
+    /// dot begins no ending.
+    #[must_use]
+    pub fn with_ending(&self, ending: &[u8]) -> Self {
+        let own = match self.name().iter().rposition(|b| *b == b'.') {
+            Some(at) if at > 0 => self.name().len() - at,
+            _ => 0,
+        };
+        let kept = self.0.get(..self.0.len() - own).unwrap_or(&self.0);
+        Self::from_exact(&[kept, ending].concat()).unwrap_or_else(Self::root)
+    }
+
     /// As an operating system path, relative to the root.
     #[must_use]
     pub fn to_os(&self) -> std::path::PathBuf {

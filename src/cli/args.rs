@@ -94,7 +94,7 @@ impl CommandLine {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Everywhere")]
 pub struct Global {
-    /// Work in this directory.
+    /// Work in this directory, as if started there: files that the command line names are relative to it.
     #[arg(short = 'C', value_name = "DIR", global = true)]
     pub directory: Option<PathBuf>,
     /// The contract, relative to the repository's root.

@@ -11,6 +11,7 @@ pub mod saved;
 pub mod session;
 pub mod terminal;
 
+use crate::effect::load;
 use crate::run::verdict::Exit;
 use args::{Command, CommandLine};
 use clap::ColorChoice;
@@ -33,6 +34,14 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     own_up_to_faults();
     let terminal = Terminal::new(&line.global);
     trace(line.global.verbose, terminal.color_stderr);
+    // As with git and make: whatever the command line names is then relative to it, files to read and to write too.
+    if let Some(dir) = &line.global.directory
+        && let Err(error) = load::enter(dir)
+    {
+        let failure = session::load_failed(error);
+        terminal.failure(&failure);
+        return ExitCode::from(failure.exit);
+    }
     let result = match line.command {
         Command::Init(args) => command::init::run(&line.global, &args, &terminal),
         Command::Import(args) => command::import::run(&line.global, &args, &terminal),

@@ -13,6 +13,7 @@ use crate::effect::lockfile;
 use crate::effect::process::ask::NoAnswer;
 use crate::effect::propose::propose;
 use crate::lang::command::parse_command;
+use crate::plan::frame::{known_role, without_contract};
 use crate::plan::proposal::{Answer, Proposal, Question};
 use crate::plan::request::Request;
 use crate::run::verdict::Exit;
@@ -53,6 +54,9 @@ impl Session {
     /// What the proposer says to this request: its recorded answer, or, if it may be asked, a new one. `None` when there is
     /// neither an answer nor a proposer, and none was demanded.
     pub(super) fn propose(&self, asked: &Asked, asking: Asking, demanded: bool) -> Result<Option<Proposal>, Failure> {
+        // An answer may take long and cost money: not for a request that no plan can be made for.
+        let none = without_contract();
+        known_role(self.contract().unwrap_or(&none), &self.request)?;
         let question = self.question().text();
         let digest = Digest::of(question.as_bytes());
         tracing::debug!(%digest, bytes = question.len(), "a question for the proposer");
@@ -64,20 +68,26 @@ impl Session {
                     .help("`vplan lock --record --proposer COMMAND` records it anew")
             });
         }
+        if asked.proposer.is_none() && !demanded {
+            return Ok(None);
+        }
+        // Whether a proposer is named makes no difference to a command that may not ask it.
+        if asking == Asking::Recorded {
+            let message = format!("the proposer's answer to {digest} is not recorded, and nobody may be asked now");
+            return Err(Failure::new(Exit::Drift.code(), "vplan::proposer::not_recorded", message).help(
+                "`vplan lock --record` with the same request and `--proposer` records it; `vplan run` without \
+                 `--locked` asks by itself",
+            ));
+        }
         let Some(text) = &asked.proposer else {
-            if !demanded {
-                return Ok(None);
-            }
-            let message = "mode `llm` needs a proposer, and no recorded answer fits this request";
+            let message = if asking == Asking::Anew {
+                "there is no proposer to ask"
+            } else {
+                "mode `llm` needs a proposer, and no recorded answer fits this request"
+            };
             return Err(Failure::usage("vplan::usage::no_proposer", message).help("name one with `--proposer COMMAND`"));
         };
         let (argv, env) = words(command(text)?)?;
-        if asking == Asking::Recorded {
-            let message = format!("the proposer's answer to {digest} is not recorded, and nobody is asked now");
-            return Err(Failure::new(Exit::Drift.code(), "vplan::proposer::not_recorded", message).help(
-                "`vplan lock --record` with the same request and `--proposer` records it; `vplan run` without `--locked` asks by itself",
-            ));
-        }
         let limit = Duration::from_millis(asked.proposer_timeout);
         let said = propose(&self.site.root, &argv, &env, &question, limit).map_err(|why| no_answer(text, &why))?;
         understand(question, &said).map(Some).map_err(|why| {

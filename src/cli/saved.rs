@@ -7,6 +7,7 @@ use super::propose::Asking;
 use super::render::style::count;
 use super::session::{self, Session, invalid, load_failed, locate};
 use super::terminal::Terminal;
+use crate::base::canon::Digest;
 use crate::base::command::Command;
 use crate::base::diagnostic::{Code, Diagnostic};
 use crate::base::source::{Source, Sources};
@@ -113,8 +114,9 @@ pub fn open(global: &Global, args: &Run, path: &Path, terminal: &Terminal) -> Re
     session::deny(&plan, &args.request.deny)?;
     if !differences.is_empty() && !args.saved.allow_drift {
         terminal.note(&account(&differences));
+        let differ = if differences.len() == 1 { "differs" } else { "differ" };
         let message = format!(
-            "the saved plan is not the one that is planned here now: {} differ",
+            "the saved plan is not the one that is planned here now: {} {differ}",
             count(differences.len(), "field")
         );
         let help = "make the plan again, or run the saved one all the same with `--allow-drift`";
@@ -134,18 +136,22 @@ pub fn account(differences: &[Difference]) -> String {
 }
 
 fn compare(session: &mut Session, asked: &Asked, plan: &Plan) -> Vec<Difference> {
-    let misfit = |failure: Failure| {
-        vec![Difference {
-            path: "request".to_owned(),
-            present: Some(failure.message),
-            saved: Some("fits the contract".to_owned()),
-        }]
+    // What kept the plan from being made again, and first the likely reason for it.
+    let misfit = |session: &Session, failure: Failure| {
+        let digest = |found: Option<&Digest>| found.map(ToString::to_string);
+        let saved = digest(plan.contract.as_ref().map(|c| &c.digest));
+        let present = digest(session.contract().map(|c| &c.digest));
+        let contract = Difference { path: "contract.digest".to_owned(), present, saved };
+        let fits = if plan.request.proposal.is_some() { "has a recorded answer" } else { "fits the contract" };
+        let request =
+            Difference { path: "request".to_owned(), present: Some(failure.message), saved: Some(fits.to_owned()) };
+        if contract.present == contract.saved { vec![request] } else { vec![contract, request] }
     };
     // Whether it was asked for without preflight is not in a plan: either way of making it will do.
     let preflight = !plan.policy.recover.is_empty();
     let present = match session.make(asked, Asking::Recorded, preflight) {
         Ok((present, _)) => present,
-        Err(failure) => return misfit(failure),
+        Err(failure) => return misfit(session, failure),
     };
     if present.digest == plan.digest {
         return Vec::new();

@@ -204,13 +204,12 @@ impl Session {
     }
 }
 
-/// Finds the repository around the directory to work in.
+/// Finds the repository around the working directory, which is that of `-C`.
 ///
 /// # Errors
 /// A directory that cannot be entered.
 pub fn locate(global: &Global) -> Result<Site, Failure> {
-    let start = global.directory.as_deref().unwrap_or(Path::new("."));
-    load::locate(start, global.contract.as_deref(), &git::environment).map_err(load_failed)
+    load::locate(Path::new("."), global.contract.as_deref(), &git::environment).map_err(load_failed)
 }
 
 /// Reads the contract of the work tree on its own: for `check`.

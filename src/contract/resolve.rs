@@ -5,6 +5,7 @@ use super::error::{DUPLICATE_NAME, NAME_LENGTH, UNKNOWN_CHECK};
 use super::validate::Caps;
 use super::{BUILT_IN_ROLES, CheckIndex};
 use crate::base::diagnostic::{Code, Diagnostic, Diagnostics};
+use crate::base::nearest::nearest_within;
 use crate::base::source::Sources;
 use crate::base::span::Place;
 use crate::base::word::visible;
@@ -129,22 +130,9 @@ impl<'d> Names<'d> {
         }
     }
 
-    /// The known word that was probably meant: the same but for its case, or one with few different letters.
+    /// The known word that was probably meant.
     pub(super) fn nearest<'a>(&self, word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-        let most = |candidate: &str| (candidate.len().max(word.len()) / 3).clamp(1, 3);
-        let far = |candidate: &str| candidate.len().abs_diff(word.len()) > most(candidate);
-        let mut best: Option<(usize, &str)> = None;
-        for candidate in known.filter(|k| !far(k)) {
-            self.comparisons.set(self.comparisons.get().checked_sub(1)?);
-            let distance =
-                if candidate.eq_ignore_ascii_case(word) { 0 } else { strsim::damerau_levenshtein(candidate, word) };
-            // Of very short names each is near to any other.
-            let near = distance == 0 || (distance <= most(candidate) && candidate.len() > 2);
-            if near && best.is_none_or(|(least, _)| distance < least) {
-                best = Some((distance, candidate));
-            }
-        }
-        best.map(|(_, candidate)| candidate)
+        nearest_within(word, known, &self.comparisons)
     }
 }
 

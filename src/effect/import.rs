@@ -253,7 +253,7 @@ fn missing(beneath: &Beneath, path: &RepoPath) -> Fault {
     let names: Vec<String> = beneath.names(&dir).into_iter().filter_map(|n| String::from_utf8(n).ok()).collect();
     let wanted = String::from_utf8_lossy(path.name()).into_owned();
     let contracts = names.iter().map(String::as_str).filter(|n| n.ends_with(".vplan") || n.ends_with(".json"));
-    match crate::lang::suggest::nearest(&wanted, contracts) {
+    match crate::base::nearest::nearest(&wanted, contracts) {
         Some(near) => fault.help(format!("did you mean `{}`?", visible(near.as_bytes()))),
         None => fault.help("the path is relative to the importing file"),
     }
@@ -266,7 +266,7 @@ fn unknown_std(name: &str, shown: &str) -> Fault {
         let version = newest.version;
         return fault.help(format!("the newest is `std:{name}@{version}`; a newer vplan may have more"));
     }
-    match crate::lang::suggest::nearest(name, front::std::SHIPPED.iter().map(|s| s.name)) {
+    match crate::base::nearest::nearest(name, front::std::SHIPPED.iter().map(|s| s.name)) {
         Some(near) => fault.help(format!("did you mean `std:{near}`? `vplan std` lists what there is")),
         None => fault.help("`vplan std` lists what there is"),
     }

@@ -139,6 +139,14 @@ impl LoadError {
     }
 }
 
+/// Makes a directory the working directory, so that every path on the command line is relative to it.
+///
+/// # Errors
+/// It cannot be entered.
+pub fn enter(dir: &Path) -> Result<(), LoadError> {
+    std::env::set_current_dir(dir).map_err(|e| LoadError::Directory { path: shown(dir), message: e.to_string() })
+}
+
 /// Finds the root around a directory. `contract` is what `--contract` says: without git it is what makes a root.
 ///
 /// # Errors

@@ -109,15 +109,7 @@ impl LockFile {
 /// The lock beside a contract: `verify.vplan` has `verify.lock.kdl`.
 #[must_use]
 pub fn beside(contract: &RepoPath) -> RepoPath {
-    let bytes = contract.as_bytes();
-    let name = contract.name();
-    let stem = match name.iter().rposition(|b| *b == b'.') {
-        Some(at) if at > 0 => bytes.len() - name.len() + at,
-        _ => bytes.len(),
-    };
-    let mut lock = bytes.get(..stem).unwrap_or(bytes).to_vec();
-    lock.extend(b".lock.kdl");
-    RepoPath::from_exact(&lock).unwrap_or_else(RepoPath::root)
+    contract.with_ending(b".lock.kdl")
 }
 
 /// Reads a lock: from a revision, or from the work tree. A missing one is an empty one.

@@ -9,6 +9,7 @@ use super::tree::{self, Key, Node, Value};
 use super::{acode_yaml, ralph_tui, runr_json, verify_contract_json};
 use crate::base::command::{Command, Env, Link, Piece, UnsupportedReason};
 use crate::base::diagnostic::{Code, Diagnostic, Diagnostics};
+use crate::base::nearest::nearest;
 use crate::base::path::RepoPath;
 use crate::base::source::{Source, Sources};
 use crate::base::span::{Place, SourceId};
@@ -370,8 +371,7 @@ impl<'s> Builder<'s> {
 
     /// A key that the format is not known to have.
     pub(super) fn unknown(&mut self, within: &str, key: &Key, known: &[&str]) {
-        let near = known.iter().map(|k| (strsim::damerau_levenshtein(k, &key.name), *k)).min();
-        let near = near.filter(|(distance, k)| *distance <= k.len() / 3).map(|(_, k)| format!("was `{k}` meant?"));
+        let near = nearest(&key.name, known.iter().copied()).map(|k| format!("was `{k}` meant?"));
         let what = format!("`{within}{}`", key.name);
         self.lose(Weight::Lost, &what, key.place, "a key that vplan does not know in this format", near.as_deref());
     }

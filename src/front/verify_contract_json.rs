@@ -5,6 +5,7 @@
 
 use crate::base::canon::Digest;
 use crate::base::diagnostic::{Code, Diagnostic, Diagnostics};
+use crate::base::nearest::nearest;
 use crate::base::source::{Source, Sources};
 use crate::base::span::{Place, SourceId, Span};
 use crate::base::word::visible;
@@ -249,10 +250,9 @@ impl<'s> Lowering<'s, '_> {
                 self.sink.push(warning.label(place, "has no effect").help("write what it checks as a command"));
                 continue;
             }
-            let near = known.iter().map(|k| (strsim::damerau_levenshtein(k, key), *k)).min();
             let error = Diagnostic::error(UNKNOWN_KEY, format!("{what} has no key `{}`", shown(&property.name)));
-            self.sink.push(match near.filter(|(distance, k)| *distance <= k.len() / 3) {
-                Some((_, near)) => error
+            self.sink.push(match nearest(key, known.iter().copied()) {
+                Some(near) => error
                     .label(place, format!("did you mean `{near}`?"))
                     .help(format!("replace `{}` by `{near}`", shown(&property.name))),
                 None => {

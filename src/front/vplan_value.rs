@@ -2,6 +2,7 @@
 
 use crate::base::command::is_env_name;
 use crate::base::diagnostic::{Code, Diagnostic, Diagnostics};
+use crate::base::nearest::nearest;
 use crate::base::span::{Place, SourceId, Span};
 use crate::base::unit::{MAX_INTEGER, UnitError, parse_duration, parse_size};
 use crate::check::request::{Assertion, FileType};
@@ -10,7 +11,6 @@ use crate::contract::draft::{At, Sel, SelKind, Setting};
 use crate::lang::ast::{Arg, Node, Value};
 use crate::lang::error::{self, shown};
 use crate::lang::statement::{Keyword, Slot};
-use crate::lang::suggest::nearest;
 
 /// How report files can be read (language.md section 6).
 const REPORTS: &[&str] = &["junit", "trx", "tap", "sarif"];

@@ -12,5 +12,4 @@ pub mod layout;
 pub mod oracle;
 pub mod parse;
 pub mod statement;
-pub mod suggest;
 mod word;

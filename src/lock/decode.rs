@@ -1,15 +1,22 @@
 //! What does a lock say, and what is wrong with it?
 
 use super::error::{
-    ANEW, BAD_VALUE, COMMENTED, DUPLICATE, MISSING_VALUE, NEWER, SEAL, UNKNOWN_NODE, UNKNOWN_VALUE, VERSION,
+    ANEW, BAD_VALUE, COMMENTED, CONFLICT, DUPLICATE, MISSING_VALUE, NEWER, SEAL, SYNTAX, TOO_MANY, UNKNOWN_NODE,
+    UNKNOWN_VALUE, VERSION,
 };
-use super::scan::{Item, Node, Property, Scan, Value, scan};
 use super::{Entry, Key, Lock, PinnedImport, RecordedAnswer};
 use crate::base::canon::Digest;
 use crate::base::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::base::origin::GitOrigin;
 use crate::base::span::{Place, SourceId, Span};
+use crate::base::word::visible;
+use crate::plan::kdl::text::{Entry as Said, Lines, Name, Node, Unreadable, Value, lines};
 use std::collections::BTreeMap;
+
+/// So many mistakes of the text are listed; a lock with more of them is none.
+const MAX_MISTAKES: usize = 50;
+/// So many values of a node are looked at; none that is known has as many.
+const MAX_VALUES: usize = 16;
 
 /// Reads a lock. Entries with mistakes are left out of it; a text without any node is an empty lock.
 ///
@@ -34,7 +41,7 @@ pub fn decode(text: &str, source: SourceId) -> (Lock, Diagnostics) {
 /// A lock as it lies in its text.
 pub(super) struct Read {
     pub pieces: Vec<Piece>,
-    pub scan: Scan,
+    pub lines: Lines,
     /// A newer vplan wrote it.
     pub newer: bool,
 }
@@ -52,51 +59,43 @@ pub(super) enum What {
 }
 
 pub(super) fn read(text: &str, source: SourceId, sink: &mut Diagnostics) -> Read {
-    let mut scan = scan(text, source, sink);
-    let items = std::mem::take(&mut scan.items);
-    let mut reader = Reader { source, sink, version: None, newer: false, seen: BTreeMap::new() };
-    for comment in &scan.comments {
+    let lines = lines(text, "a lock", MAX_MISTAKES);
+    // Whatever else a newer vplan wrote, this one cannot judge.
+    let newer = lines.nodes.iter().any(|node| node.name.text == "version" && is_newer(node));
+    let mut reader = Reader { source, sink, version: None, newer, seen: BTreeMap::new() };
+    for (i, fault) in lines.faults.iter().enumerate() {
+        reader.fault(fault, i < MAX_MISTAKES);
+    }
+    for comment in &lines.comments {
         reader.comment(text, *comment);
     }
-    let versions: Vec<&Node> = items.iter().filter_map(|i| node_named(i, "version")).collect();
-    let empty = items.is_empty();
-    // Whatever else a newer vplan wrote, this one cannot judge.
-    reader.newer = versions.iter().any(|node| newer(node));
-    let mut pieces: Vec<Piece> = Vec::new();
-    for item in &items {
-        let (span, what) = match item {
-            Item::Node(node) => (node.span, reader.node(node).unwrap_or(What::Junk)),
-            Item::Junk(span) => (*span, What::Junk),
-        };
-        pieces.push(Piece { what, span });
+    let mut pieces = Vec::new();
+    for node in &lines.nodes {
+        pieces.push(Piece { what: reader.node(node).unwrap_or(What::Junk), span: node.span() });
     }
     reader.drop_duplicates(&mut pieces);
-    if reader.version.is_none() && !empty {
+    pieces.extend(lines.junk.iter().map(|span| Piece { what: What::Junk, span: *span }));
+    if reader.version.is_none() && !pieces.is_empty() {
         let start = Place::new(source, Span::new(0, 0));
         let message = "the lock does not say its version";
         reader.sink.push(Diagnostic::error(VERSION, message).label(start, "`version 1` is missing").help(ANEW));
     }
-    Read { newer: reader.newer, pieces, scan }
-}
-
-fn node_named<'a>(item: &'a Item, name: &str) -> Option<&'a Node> {
-    match item {
-        Item::Node(node) if node.name.text == name => Some(node),
-        Item::Node(_) | Item::Junk(_) => None,
-    }
+    Read { pieces, lines, newer }
 }
 
 /// The number of a `version` node that is above ours.
-fn newer(node: &Node) -> bool {
-    match node.values.as_slice() {
-        [Property { name: None, value }] => number(value).is_some_and(|n| n > 1),
+fn is_newer(node: &Node) -> bool {
+    match node.entries.as_slice() {
+        [Said { name: None, value, .. }] => number(value).is_some_and(|n| n > 1),
         _ => false,
     }
 }
 
 fn number(value: &Value) -> Option<u64> {
-    let digits = !value.quoted && !value.text.is_empty() && value.text.bytes().all(|b| b.is_ascii_digit());
-    digits.then(|| value.text.parse().ok()).flatten()
+    match value {
+        Value::Integer(number) => u64::try_from(*number).ok(),
+        Value::Text(_) | Value::Bare(_) | Value::Bool(_) | Value::Null => None,
+    }
 }
 
 struct Reader<'a> {
@@ -120,6 +119,20 @@ impl Reader<'_> {
         Err(Wrong)
     }
 
+    /// What cannot be read; past so many of them, the last one says that.
+    fn fault(&mut self, fault: &Unreadable, is_listed: bool) {
+        let place = self.place(fault.span);
+        self.sink.push(if !is_listed {
+            let message = format!("the lock has more than {MAX_MISTAKES} mistakes");
+            Diagnostic::error(TOO_MANY, message).label(place, "nothing was read from here on").help(ANEW)
+        } else if fault.conflict {
+            let help = "`vplan lock` keeps what both sides pin and is needed";
+            Diagnostic::error(CONFLICT, "the lock holds the marks of a merge").label(place, fault.label).help(help)
+        } else {
+            Diagnostic::error(SYNTAX, fault.message.clone()).label(place, fault.label).help(ANEW)
+        });
+    }
+
     /// An entry that went into a comment is gone, and a slip of one key does that (a line end taken away behind a comment).
     fn comment(&mut self, text: &str, span: Span) {
         let comment = text.get(span.start..span.end).unwrap_or("");
@@ -139,7 +152,7 @@ impl Reader<'_> {
             "import" => self.import(node),
             "proposal" => self.proposal(node),
             other => {
-                let message = format!("a lock knows no `{other}`");
+                let message = format!("a lock knows no `{}`", visible(other.as_bytes()));
                 self.wrong(UNKNOWN_NODE, node.name.span, message, "neither `import` nor `proposal`")
             }
         }
@@ -148,25 +161,25 @@ impl Reader<'_> {
     fn version(&mut self, node: &Node) -> Result<What, Wrong> {
         if let Some(first) = self.version {
             let place = self.place(first);
-            let again = self.place(node.span);
+            let again = self.place(node.span());
             let diagnostic = Diagnostic::error(DUPLICATE, "the version is said twice").label(again, "again");
             self.sink.push(diagnostic.label(place, "first here").help(ANEW));
             return Err(Wrong);
         }
-        self.version = Some(node.span);
-        let [Property { name: None, value }] = node.values.as_slice() else {
-            return self.wrong(VERSION, node.span, "the version is one number", "`version 1`");
+        self.version = Some(node.span());
+        let [Said { name: None, value, at, .. }] = node.entries.as_slice() else {
+            return self.wrong(VERSION, node.span(), "the version is one number", "`version 1`");
         };
         match number(value) {
             Some(1) => Ok(What::Version),
             Some(n) if n > 1 => {
-                let place = self.place(value.span);
+                let place = self.place(*at);
                 let message = format!("the lock was written by a newer vplan: it has version {n}");
                 let diagnostic = Diagnostic::error(NEWER, message).label(place, "this vplan knows version 1");
                 self.sink.push(diagnostic.help("use that vplan; this one neither reads nor replaces it"));
                 Err(Wrong)
             }
-            _ => self.wrong(VERSION, value.span, "this is no version of a lock", "`version 1`"),
+            _ => self.wrong(VERSION, *at, "this is no version of a lock", "`version 1`"),
         }
     }
 
@@ -174,9 +187,9 @@ impl Reader<'_> {
         let [origin, digest, bytes, seal] = self.values(node, ["", "digest", "bytes", "seal"])?;
         let origin = self.origin(origin);
         let digest = self.digest(digest);
-        let bytes = match number(bytes) {
+        let bytes = match number(&bytes.value) {
             Some(bytes) => Ok(bytes),
-            None => self.wrong(BAD_VALUE, bytes.span, "`bytes` is a whole number", "no number of bytes"),
+            None => self.wrong(BAD_VALUE, bytes.at, "`bytes` is a whole number", "no number of bytes"),
         };
         let import = PinnedImport { origin: origin?, digest: digest?, bytes: bytes? };
         self.sealed(node, Entry::Import(import), seal)
@@ -187,21 +200,22 @@ impl Reader<'_> {
         let question = self.digest(question);
         let proposer = self.string(proposer);
         let answer = self.string(answer);
-        let answer = RecordedAnswer { question: question?, proposer: proposer?, answer: answer? };
+        let (proposer, answer) = (proposer?.to_owned(), answer?.to_owned());
+        let answer = RecordedAnswer { question: question?, proposer, answer };
         self.sealed(node, Entry::Proposal(answer), seal)
     }
 
     /// The values of these names, each once and no other; the empty name is the argument.
-    fn values<'n, const N: usize>(&mut self, node: &'n Node, names: [&str; N]) -> Result<[&'n Value; N], Wrong> {
-        let mut found: [Option<&'n Value>; N] = [None; N];
+    fn values<'n, const N: usize>(&mut self, node: &'n Node, names: [&str; N]) -> Result<[&'n Said; N], Wrong> {
+        let mut found: [Option<&'n Said>; N] = [None; N];
         let mut good = true;
-        for property in &node.values {
-            let name = property.name.as_ref().map_or("", |n| n.text.as_str());
+        for value in node.entries.iter().take(MAX_VALUES) {
+            let name = value.name.as_ref().map_or("", |n| n.text.as_str());
             let slot = names.iter().zip(&mut found).find(|(known, _)| **known == name).map(|(_, slot)| slot);
-            let span = property.name.as_ref().map_or(property.value.span, |n| n.span);
-            let what = if name.is_empty() { "value".to_owned() } else { format!("`{name}`") };
+            let span = value.name.as_ref().map_or(value.at, |n: &Name| n.span);
+            let what = if name.is_empty() { "value".to_owned() } else { format!("`{}`", visible(name.as_bytes())) };
             match slot {
-                Some(slot @ None) => *slot = Some(&property.value),
+                Some(slot @ None) => *slot = Some(value),
                 Some(_) => {
                     let message = format!("`{}` has a second {what}", node.name.text);
                     good = self.wrong::<()>(UNKNOWN_VALUE, span, message, "the second").is_ok();
@@ -223,41 +237,41 @@ impl Reader<'_> {
                 None => {
                     let what = if name.is_empty() { "the origin".to_owned() } else { format!("`{name}`") };
                     let message = format!("`{}` lacks {what}", node.name.text);
-                    good = self.wrong::<()>(MISSING_VALUE, node.span, message, "not complete").is_ok();
+                    good = self.wrong::<()>(MISSING_VALUE, node.span(), message, "not complete").is_ok();
                 }
             }
         }
-        if good { <[&Value; N]>::try_from(out).map_err(|_| Wrong) } else { Err(Wrong) }
+        if good { <[&Said; N]>::try_from(out).map_err(|_| Wrong) } else { Err(Wrong) }
     }
 
-    fn string(&mut self, value: &Value) -> Result<String, Wrong> {
-        if value.quoted {
-            return Ok(value.text.clone());
+    fn string<'n>(&mut self, said: &'n Said) -> Result<&'n str, Wrong> {
+        match &said.value {
+            Value::Text(text) => Ok(text),
+            _ => self.wrong(BAD_VALUE, said.at, "this value is a string in quotes", "without quotes"),
         }
-        self.wrong(BAD_VALUE, value.span, "this value is a string in quotes", "without quotes")
     }
 
-    fn digest(&mut self, value: &Value) -> Result<Digest, Wrong> {
-        let text = self.string(value)?;
-        text.parse().or_else(|message: &'static str| self.wrong(BAD_VALUE, value.span, message, "no digest"))
+    fn digest(&mut self, said: &Said) -> Result<Digest, Wrong> {
+        let text = self.string(said)?;
+        text.parse().or_else(|message: &'static str| self.wrong(BAD_VALUE, said.at, message, "no digest"))
     }
 
-    fn origin(&mut self, value: &Value) -> Result<GitOrigin, Wrong> {
-        let text = self.string(value)?;
-        GitOrigin::parse(&text).or_else(|e| {
+    fn origin(&mut self, said: &Said) -> Result<GitOrigin, Wrong> {
+        let text = self.string(said)?;
+        GitOrigin::parse(text).or_else(|e| {
             // With an escape in it, text and source do not run side by side.
-            let plain = value.span.len() == text.len() + 2;
-            let start = value.span.start + 1 + e.at;
-            let span = if plain { Span::new(start, start + e.length) } else { value.span };
+            let plain = said.at.len() == text.len() + 2;
+            let start = said.at.start + 1 + e.at;
+            let span = if plain { Span::new(start, start + e.length) } else { said.at };
             self.wrong(BAD_VALUE, span, e.message, "no git import says this")
         })
     }
 
-    fn sealed(&mut self, node: &Node, entry: Entry, seal: &Value) -> Result<What, Wrong> {
+    fn sealed(&mut self, node: &Node, entry: Entry, seal: &Said) -> Result<What, Wrong> {
         if self.string(seal)? == entry.seal() {
             return Ok(What::Entry(entry));
         }
-        let (entry_place, seal_place) = (self.place(node.span), self.place(seal.span));
+        let (entry_place, seal_place) = (self.place(node.span()), self.place(seal.at));
         let message = "the entry was changed by something else than `vplan lock`";
         let diagnostic =
             Diagnostic::error(SEAL, message).label(entry_place, "its seal does not fit").label(seal_place, "the seal");
@@ -298,7 +312,7 @@ impl Reader<'_> {
 mod tests {
     use super::*;
     use crate::lock::encode;
-    use crate::lock::error::{CODES, CONFLICT, SYNTAX, TOO_MANY};
+    use crate::lock::error::CODES;
     use std::collections::BTreeSet;
 
     fn good() -> String {
@@ -324,7 +338,8 @@ mod tests {
         for (text, code, place) in [
             (with("version 1", "version 1 {"), SYNTAX, "{"),
             (with("version 1", "/- version 1"), SYNTAX, "/-"),
-            (with("version 1", "version #true"), SYNTAX, "#"),
+            (with("version 1", "version #true"), VERSION, "#true"),
+            (with("version 1", "version #yes"), SYNTAX, "#yes"),
             (with("version 1", "version (u8)1"), SYNTAX, "("),
             (with("version 1", "version \"\"\"1"), SYNTAX, "\"\"\""),
             (with("version 1", "version 1\n\"a"), SYNTAX, "\""),

@@ -2,6 +2,8 @@
 
 use super::{Entry, Lock, entries};
 use crate::base::word::is_unsafe_to_show;
+use crate::plan::kdl::{quoted, value};
+use kdl::{KdlEntry, KdlNode, KdlNodeFormat};
 
 const HEADER: &str = "// Written by `vplan lock`. Comments stay where they are; everything else is checked.\n";
 
@@ -21,43 +23,38 @@ pub(super) const VERSION: &str = "version 1";
 /// One entry, without the last line end.
 pub(super) fn encode_entry(entry: &Entry, newline: &str) -> String {
     let seal = entry.seal();
-    match entry {
-        Entry::Import(import) => format!(
-            "import {} \\{newline}  digest=\"{}\" bytes={} seal=\"{seal}\"",
-            string(&import.origin.to_string()),
-            import.digest,
-            import.bytes
-        ),
-        Entry::Proposal(answer) => format!(
-            "proposal question=\"{}\" proposer={} \\{newline}  answer={} seal=\"{seal}\"",
-            answer.question,
-            string(&answer.proposer),
-            string(&answer.answer)
-        ),
+    let (name, on_first_line, values) = match entry {
+        Entry::Import(i) => {
+            let bytes = value(Some("bytes"), i128::from(i.bytes), i.bytes.to_string());
+            let digest = string(Some("digest"), &i.digest.to_string());
+            ("import", 1, vec![string(None, &i.origin.to_string()), digest, bytes, string(Some("seal"), &seal)])
+        }
+        Entry::Proposal(a) => {
+            let question = string(Some("question"), &a.question.to_string());
+            let (proposer, answer) = (string(Some("proposer"), &a.proposer), string(Some("answer"), &a.answer));
+            ("proposal", 2, vec![question, proposer, answer, string(Some("seal"), &seal)])
+        }
+    };
+    let mut node = KdlNode::new(name);
+    *node.entries_mut() = values;
+    if let Some(format) = node.entries_mut().get_mut(on_first_line).and_then(KdlEntry::format_mut) {
+        format.leading = format!(" \\{newline}  ");
     }
+    node.set_format(KdlNodeFormat::default());
+    node.to_string()
 }
 
 /// A string: plain where it can be, raw where it holds quotes or backslashes, with escapes where it holds what is not shown.
-fn string(text: &str) -> String {
-    if text.chars().any(is_unsafe_to_show) {
-        let escaped = |c: char| match c {
-            '\n' => "\\n".to_owned(),
-            '\r' => "\\r".to_owned(),
-            '\t' => "\\t".to_owned(),
-            '"' | '\\' => format!("\\{c}"),
-            c if is_unsafe_to_show(c) => format!("\\u{{{:x}}}", u32::from(c)),
-            c => c.to_string(),
-        };
-        return format!("\"{}\"", text.chars().map(escaped).collect::<String>());
-    }
-    if !text.contains(['"', '\\']) {
-        return format!("\"{text}\"");
-    }
-    // More hashes than follow any quote in it. A raw string that begins with two quotes would open several lines.
-    let longest = text.split('"').skip(1).map(|s| s.len() - s.trim_start_matches('#').len()).max().unwrap_or(0);
-    if text.starts_with("\"\"") || text == "\"" {
-        return format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""));
-    }
-    let hashes = "#".repeat(longest + 1);
-    format!("{hashes}\"{text}\"{hashes}")
+fn string(name: Option<&str>, text: &str) -> KdlEntry {
+    // A raw string that begins with two quotes would open several lines.
+    let is_raw = text.contains(['"', '\\']) && !text.starts_with("\"\"") && text != "\"";
+    let repr = if is_raw && !text.chars().any(is_unsafe_to_show) {
+        // More hashes than follow any quote in it.
+        let longest = text.split('"').skip(1).map(|s| s.len() - s.trim_start_matches('#').len()).max().unwrap_or(0);
+        let hashes = "#".repeat(longest + 1);
+        format!("{hashes}\"{text}\"{hashes}")
+    } else {
+        quoted(text, is_unsafe_to_show)
+    };
+    value(name, text, repr)
 }

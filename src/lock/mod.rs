@@ -17,15 +17,11 @@
 //! from slips: whatever is changed by hand or by a merge is noticed here, offline, at its place.
 //!
 //! vplan reads a part of KDL: nodes of strings and whole numbers. Blocks, types, `/-`, strings of several lines and keywords have
-//! nothing to do in a lock and are errors. The reader (`scan`) is vplan's own, for a reason that was measured: the `kdl` crate
-//! ends the process by a stack overflow not only on nested blocks and comments, but also on a comment that holds a thousand
-//! `* /`, and on some thousand lines with a mistake in each. A check in front of it that excludes all of that is a reader
-//! already; `kdl` is the judge of it in the tests, which hold that both read the same.
+//! nothing to do in a lock and are errors. The reader is that of plan files (`plan::kdl::text`), which says why.
 
 mod decode;
 mod encode;
 pub mod error;
-mod scan;
 mod update;
 
 pub use decode::decode;

@@ -16,8 +16,8 @@ use std::collections::BTreeMap;
 pub fn update(old: &str, lock: &Lock) -> String {
     let mut sink = Diagnostics::default();
     let read = read(old, SourceId::default(), &mut sink);
-    let nothing = read.pieces.is_empty() && read.scan.comments.is_empty();
-    if nothing || read.scan.hopeless || read.newer {
+    let nothing = read.pieces.is_empty() && read.lines.comments.is_empty();
+    if nothing || read.lines.stopped || read.newer {
         return encode(lock);
     }
     let new = apply(old, edits(old, &read, lock));
@@ -35,21 +35,24 @@ fn edits(old: &str, read: &Read, lock: &Lock) -> Vec<Edit> {
     let newline = if old.contains("\r\n") { "\r\n" } else { "\n" };
     let mut wanted: BTreeMap<Key, _> = entries(lock).into_iter().map(|e| (e.key(), e)).collect();
     let mut edits = Vec::new();
-    let mut anchors: Vec<(Option<Key>, usize)> = Vec::new();
+    // Where each entry ends that stays; the version, without a key, comes before all of them.
+    let mut anchors: BTreeMap<Option<Key>, usize> = BTreeMap::new();
     let mut has_version = false;
     for piece in &read.pieces {
         match &piece.what {
             What::Version => {
                 has_version = true;
-                anchors.push((None, piece.span.end));
+                anchors.insert(None, piece.span.end);
             }
             What::Entry(entry) => match wanted.remove(&entry.key()) {
-                Some(same) if same == *entry => anchors.push((Some(entry.key()), piece.span.end)),
+                Some(same) if same == *entry => {
+                    anchors.insert(Some(entry.key()), piece.span.end);
+                }
                 Some(other) => {
                     let comments = kept(old, read, piece.span, newline);
                     let text = format!("{comments}{}", encode_entry(&other, newline));
                     edits.push(Edit { span: piece.span, text });
-                    anchors.push((Some(other.key()), piece.span.end));
+                    anchors.insert(Some(other.key()), piece.span.end);
                 }
                 None => edits.push(removal(old, read, piece, newline)),
             },
@@ -59,11 +62,10 @@ fn edits(old: &str, read: &Read, lock: &Lock) -> Vec<Edit> {
     if !has_version {
         let start = if old.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
         edits.push(Edit { span: Span::new(start, start), text: format!("{VERSION}{newline}") });
-        anchors.push((None, start));
+        anchors.insert(None, start);
     }
     for (key, entry) in wanted {
-        let before = anchors.iter().filter(|(k, _)| k.as_ref().is_none_or(|k| *k < key)).max_by_key(|(k, _)| k.clone());
-        let at = before.map_or(old.len(), |(_, end)| *end);
+        let at = anchors.range(..Some(key)).next_back().map_or(old.len(), |(_, end)| *end);
         let text = encode_entry(&entry, newline);
         edits.push(insertion(old, read, at, has_version, &text, newline));
     }
@@ -74,8 +76,8 @@ fn edits(old: &str, read: &Read, lock: &Lock) -> Vec<Edit> {
 fn insertion(old: &str, read: &Read, at: usize, has_version: bool, text: &str, newline: &str) -> Edit {
     let first_line =
         !has_version && old.get(..at).is_some_and(|before| before.trim_start_matches('\u{feff}').is_empty());
-    let end = read.scan.line_ends.iter().find(|e| e.start >= at).map(|e| e.end);
-    match end {
+    let ends = &read.lines.line_ends;
+    match ends.get(ends.partition_point(|e| e.start < at)).map(|e| e.end) {
         _ if first_line => Edit { span: Span::new(at, at), text: format!("{text}{newline}") },
         Some(end) => Edit { span: Span::new(end, end), text: format!("{text}{newline}") },
         None => Edit { span: Span::new(old.len(), old.len()), text: format!("{newline}{text}{newline}") },
@@ -103,7 +105,7 @@ fn removal(old: &str, read: &Read, piece: &Piece, newline: &str) -> Edit {
 
 /// The comments inside a node, each on a line of its own.
 fn kept(old: &str, read: &Read, span: Span, newline: &str) -> String {
-    let inside = read.scan.comments.iter().filter(|c| span.start <= c.start && c.end <= span.end);
+    let inside = read.lines.comments.iter().filter(|c| span.start <= c.start && c.end <= span.end);
     let entry =
         |text: &&str| !["import \"git+", "proposal question=", "seal=\""].iter().any(|sign| text.contains(sign));
     inside.filter_map(|c| old.get(c.start..c.end)).filter(entry).map(|text| format!("{text}{newline}")).collect()

@@ -482,7 +482,7 @@ mod tests {
         for (only, skip, code, message, help) in [
             (vec![], skip(&["b"]), error::SKIPPED_NEED, "`b` cannot be skipped: `c` needs it", "skip `c` too"),
             (only(&["c"]), skip(&["a"]), error::SKIPPED_NEED, "`a` cannot be skipped: `b` needs it", "skip `b` too"),
-            (only(&["d"]), vec![], error::UNKNOWN_CHECK, "no check is called `d`", "did you mean `a`?"),
+            (only(&["d"]), vec![], error::UNKNOWN_CHECK, "no check is called `d`", "known are `a`, `b`, `c`"),
             (vec![], skip(&["zzzz"]), error::UNKNOWN_CHECK, "no check is called `zzzz`", "known are `a`, `b`, `c`"),
             (vec![Selector::Tag("t".to_owned())], vec![], error::UNKNOWN_TAG, "no tag is called `t`", ""),
         ] {

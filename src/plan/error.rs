@@ -1,6 +1,7 @@
 //! Why can a request not be planned?
 
 use super::sound::Unfit;
+use crate::base::nearest::nearest;
 use crate::base::span::Span;
 use crate::base::word::visible;
 
@@ -112,11 +113,4 @@ impl From<Unfit> for DocumentError {
     fn from(unfit: Unfit) -> Self {
         Self { error: PlanError::new(unfit.code, unfit.message, unfit.help), span: None }
     }
-}
-
-/// The known name that a person most likely meant. Of equally near ones the first.
-fn nearest<'a>(given: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let far = (given.chars().count() / 3).max(1);
-    let near = known.map(|k| (strsim::damerau_levenshtein(&given.to_lowercase(), &k.to_lowercase()), k));
-    near.filter(|(distance, _)| *distance <= far).min_by_key(|(distance, _)| *distance).map(|(_, k)| k)
 }

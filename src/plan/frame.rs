@@ -3,7 +3,7 @@
 use super::compile::{Asked, Input};
 use super::error::{self, PlanError};
 use super::proposal::Proposal;
-use super::request::{Mode, RequestRecord, Selector};
+use super::request::{Mode, Request, RequestRecord, Selector};
 use super::{ContractRef, Note, Origin, Plan, Policy, step};
 use crate::base::canon::Digest;
 use crate::base::command::Command;
@@ -13,13 +13,21 @@ use crate::contract::draft::Imported;
 use crate::contract::{BUILT_IN_ROLES, Contract, Gate, Limits, RecoverPolicy, Role, Scope};
 use std::collections::BTreeSet;
 
+/// The request's role, if it is one of the contract's: what can be said of a request before anybody is asked about it.
+///
+/// # Errors
+/// It is none.
+pub fn known_role<'a>(contract: &Contract, request: &'a Request) -> Result<&'a str, PlanError> {
+    let role = request.role.as_deref().unwrap_or("worker");
+    if contract.roles.contains_key(role) {
+        return Ok(role);
+    }
+    Err(PlanError::unknown(error::UNKNOWN_ROLE, "role", role, contract.roles.keys().map(String::as_str)))
+}
+
 impl<'a> Input<'a> {
     pub fn role(&self) -> Result<&'a str, PlanError> {
-        let role = self.request.role.as_deref().unwrap_or("worker");
-        if self.contract.roles.contains_key(role) {
-            return Ok(role);
-        }
-        Err(PlanError::unknown(error::UNKNOWN_ROLE, "role", role, self.contract.roles.keys().map(String::as_str)))
+        known_role(self.contract, self.request)
     }
 
     /// Explicit commands, then proposed and inferred ones, with their ids.
@@ -146,10 +154,11 @@ impl<'a> Input<'a> {
             let off = self.request.mode == Mode::Off;
             return if off { Vec::new() } else { vec![note("no-contract", "there is no contract".to_owned())] };
         };
-        let lock = contract.path.strip_suffix(".vplan").map(|stem| format!("{stem}.lock.kdl"));
-        let files = [(Some(contract.path.as_str()), "the contract"), (lock.as_deref(), "the contract's lock")];
+        let path = RepoPath::parse(contract.path.as_bytes()).ok();
+        let lock = path.as_ref().map(|p| p.with_ending(b".lock.kdl"));
+        let files = [(path, "the contract"), (lock, "the contract's lock")];
         let changed = files.into_iter().filter_map(|(path, what)| {
-            let path = RepoPath::parse(path?.as_bytes()).ok().filter(|p| self.request.changed.contains(p))?;
+            let path = path.filter(|p| self.request.changed.contains(p))?;
             let message = format!("{what} `{path}` is itself among the changed files");
             Some(Note { path: Some(path), ..note("contract-changed", message) })
         });

@@ -1,7 +1,7 @@
 //! What does one condition say about another? Answers that are certain, told from the texts of the globs: a "yes" holds for
 //! every change, a "no" may only mean that it was not seen.
 
-use super::overlap::overlaps;
+use crate::base::glob::overlap::overlaps;
 use crate::base::glob::{Glob, Item, Selection, What};
 use crate::contract::Test;
 

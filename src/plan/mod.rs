@@ -17,7 +17,6 @@ pub mod imply;
 pub mod kdl;
 mod merge;
 pub mod order;
-pub mod overlap;
 pub mod proposal;
 pub mod request;
 pub mod scope;

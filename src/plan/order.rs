@@ -2,8 +2,8 @@
 //!
 //! Nodes are indices in base order. By tier first, then topologically; of the nodes that are ready the first goes first.
 
-use super::overlap;
 use super::{Plan, Step};
+use crate::base::glob::overlap;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 
@@ -343,17 +343,17 @@ pub struct Effects<'a> {
     pub requires: &'a [crate::base::glob::Glob],
 }
 
-/// Patterns, and the nodes that have each.
-type ByGlob = (Vec<overlap::Pattern>, Vec<Vec<usize>>);
+/// Globs, and the nodes that have each.
+type ByGlob<'a> = (Vec<overlap::Shape<'a>>, Vec<Vec<usize>>);
 
-fn by_glob<'a>(effects: &[Effects<'a>], of: impl Fn(&Effects<'a>) -> &'a [crate::base::glob::Glob]) -> ByGlob {
-    let mut nodes: BTreeMap<&crate::base::glob::Glob, Vec<usize>> = BTreeMap::new();
+fn by_glob<'a>(effects: &[Effects<'a>], of: impl Fn(&Effects<'a>) -> &'a [crate::base::glob::Glob]) -> ByGlob<'a> {
+    let mut nodes: BTreeMap<&'a crate::base::glob::Glob, Vec<usize>> = BTreeMap::new();
     for (node, effect) in effects.iter().enumerate() {
         for glob in of(effect) {
             nodes.entry(glob).or_default().push(node);
         }
     }
-    nodes.into_iter().map(|(glob, nodes)| (overlap::Pattern::new(glob), nodes)).unzip()
+    nodes.into_iter().map(|(glob, nodes)| (overlap::Shape::new(glob), nodes)).unzip()
 }
 
 fn between((a, a_nodes): &ByGlob, (b, b_nodes): &ByGlob) -> Vec<Bundle> {

@@ -5,8 +5,8 @@
 //! spreads neighbours, which tend to be slow together. Batches of a check are steps of their own and may part. It depends on the
 //! plan alone: every machine that has the plan knows all shares.
 
-use super::overlap::overlaps;
 use super::{Plan, Step, digest};
+use crate::base::glob::overlap::overlaps;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 

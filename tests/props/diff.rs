@@ -16,6 +16,7 @@ use vplan::contract::{Contract, Placement, Risk, Role, Test};
 use vplan::plan::compile::{Compiled, compile};
 use vplan::plan::diff::contracts::{Side, compare};
 use vplan::plan::diff::{Class, ContractDiff, plans};
+use vplan::plan::expectation::evaluate;
 use vplan::plan::facts::Facts;
 use vplan::plan::request::{Mode, Request};
 use vplan::plan::{Origin, Plan, Step};
@@ -178,7 +179,7 @@ struct Edit {
 }
 
 fn edit() -> impl Strategy<Value = Edit> {
-    (0_u8..22, any::<prop::sample::Index>(), any::<prop::sample::Index>(), selection(), condition())
+    (0_u8..24, any::<prop::sample::Index>(), any::<prop::sample::Index>(), selection(), condition())
         .prop_map(|(kind, at, other, selection, condition)| Edit { kind, at, other, selection, condition })
 }
 
@@ -263,6 +264,23 @@ fn apply(mut contract: Contract, edit: &Edit) -> Contract {
             let swapped = edit.other.index(contract.checks.len());
             return swap(contract, index, swapped);
         }
+        // The opposite of what was asked, of the same paths.
+        21 => {
+            let test = &mut contract.conditions[here].test;
+            *test = match std::mem::replace(test, Test::Role(Vec::new())) {
+                Test::Exists(paths) => Test::Absent(paths),
+                Test::Absent(paths) => Test::Exists(paths),
+                other => other,
+            };
+        }
+        // Fewer paths to exist, or to be missing, are a weaker condition, and a stronger contract.
+        22 => {
+            if let Test::Exists(paths) | Test::Absent(paths) = &mut contract.conditions[here].test
+                && paths.len() > 1
+            {
+                paths.pop();
+            }
+        }
         _ => {
             if let Some(risk) = contract.risks.first_mut() {
                 risk.selection = edit.selection.clone();
@@ -300,6 +318,12 @@ fn covers(new: &Step, old: &Step) -> bool {
         && most(new.max_warnings) <= most(old.max_warnings)
 }
 
+/// A contract, and what edits made of it.
+fn edited(old: &Contract, edits: &[Edit]) -> Contract {
+    let one = |contract: Contract, edit| if contract.checks.is_empty() { contract } else { apply(contract, edit) };
+    edits.iter().fold(old.clone(), one)
+}
+
 /// The law that makes the comparison worth having, on thousands of requests.
 #[test]
 fn what_is_not_reported_as_weaker_asks_for_as_much() {
@@ -309,11 +333,7 @@ fn what_is_not_reported_as_weaker_asks_for_as_much() {
     let (mut sound, mut weaker, mut undecided, mut steps) = (0, 0, 0, 0);
     for _ in 0..1_500 {
         let (old, edits) = pairs.new_tree(&mut runner).unwrap().current();
-        let new =
-            edits.iter().fold(
-                old.clone(),
-                |contract, edit| if contract.checks.is_empty() { contract } else { apply(contract, edit) },
-            );
+        let new = edited(&old, &edits);
         let found = diff(&old, &new);
         if found.count(Class::Weakens) > 0 {
             weaker += 1;
@@ -349,4 +369,47 @@ fn what_is_not_reported_as_weaker_asks_for_as_much() {
     let one = plain_contract(vec![plain_check("one")]);
     assert_eq!(diff(&one, &nothing).count(Class::Weakens), 1);
     assert_eq!(diff(&nothing, &one).count(Class::Strengthens), 1);
+}
+
+/// What is printed is a test of the language: the contract that asks for more passes it, the other one fails it.
+#[test]
+fn the_test_that_is_printed_tells_them_apart() {
+    let mut runner = TestRunner::new(config(1));
+    let pairs = (contract(), prop::collection::vec(edit(), 1..4));
+    let (mut told, mut exist, mut prefixed, mut at_end, mut high, mut handed) = (0, 0, 0, 0, 0, 0);
+    for _ in 0..1_000 {
+        let (old, edits) = pairs.new_tree(&mut runner).unwrap().current();
+        let new = edited(&old, &edits);
+        for asked in diff(&old, &new).requests {
+            let Some(text) = &asked.expect else {
+                assert!(asked.changed.iter().any(|f| std::str::from_utf8(f.path.as_bytes()).is_err()), "{asked:?}");
+                continue;
+            };
+            // Only the contract that asks for more is sure to know the names.
+            let is_newer = text.contains(" the newer contract") || text.contains("\"the newer contract");
+            let (more, less) = if is_newer { (&new, &old) } else { (&old, &new) };
+            let read = crate::expect::read(more, text).unwrap();
+            let [test] = read.as_slice() else { panic!("{text}") };
+            assert_eq!(test.changed.files(), asked.changed, "{text}");
+            assert_eq!(test.exists.iter().collect::<Vec<_>>(), asked.exists.iter().collect::<Vec<_>>(), "{text}");
+            let verdict = evaluate(more, test);
+            assert!(verdict.passed(), "{text}\n{:?} {:?}\n{edits:?}\n{old:#?}", verdict.differences, verdict.refused);
+            let verdict = evaluate(less, test);
+            assert_eq!(verdict.refused, None, "{text}");
+            // With fewer files for `{changed}` it is the same check.
+            let is_same = test.title.ends_with(" with more files");
+            assert_eq!(verdict.passed(), is_same, "{text}\n{edits:?}\n{old:#?}");
+            told += usize::from(!is_same);
+            handed += usize::from(is_same);
+            exist += usize::from(!asked.exists.is_empty());
+            prefixed += usize::from(asked.changed.iter().any(|f| f.to_named() != f.path.as_bytes()));
+            at_end += usize::from(asked.run_end);
+            high += usize::from(asked.high_risk);
+        }
+    }
+    println!(
+        "{told} tests, {exist} with paths that exist, {prefixed} with a prefix, {at_end} at the end, {high} high, {handed} with files"
+    );
+    assert!(told >= 256, "too few tests: {told}");
+    assert!([exist, at_end, high, handed].iter().all(|n| *n > 0), "{exist} {at_end} {high} {handed}");
 }

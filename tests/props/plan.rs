@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
-use vplan::arbitrary::glob::{changes_like, glob, glob_and_path, globs_of, selections};
+use vplan::arbitrary::glob::{changes_like, globs_of, selections};
 use vplan::arbitrary::plan::{Compilation, changes, compilation, condition, facts, plan};
 use vplan::base::canon::Digest;
 use vplan::base::change::{ChangeSet, ChangedFile, Status};
@@ -21,7 +21,6 @@ use vplan::plan::explain::text::explain_text;
 use vplan::plan::facts::{Answer, Certainty, Question};
 use vplan::plan::imply::{contradicts, implies};
 use vplan::plan::order::{Bundle, Constraints, Witness, check_order, order, witness};
-use vplan::plan::overlap::overlaps;
 use vplan::plan::request::Selector;
 use vplan::plan::{Origin, Plan};
 
@@ -516,19 +515,6 @@ proptest! {
                     other => prop_assert!(false, "{:?}", other),
                 }
             }
-        }
-    }
-
-    #[test]
-    fn globs_that_meet_overlap((a, path) in glob_and_path(), b in glob()) {
-        prop_assert!(overlaps(&a, &a));
-        prop_assert_eq!(overlaps(&a, &b), overlaps(&b, &a));
-        if a.matches(&path) && b.matches(&path) {
-            prop_assert!(overlaps(&a, &b), "{} {} {}", a.text(), b.text(), path);
-        }
-        let literal = vplan::base::glob::Glob::literal(&path);
-        if let Some(literal) = literal {
-            prop_assert_eq!(overlaps(&literal, &b), b.matches(&path), "{} {}", literal.text(), b.text());
         }
     }
 

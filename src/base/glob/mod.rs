@@ -1,6 +1,8 @@
 //! Which paths does a glob select? The only room of `globset`.
 
 pub mod automaton;
+mod example;
+pub mod overlap;
 mod parse;
 mod pattern;
 mod set;

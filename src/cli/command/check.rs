@@ -2,6 +2,7 @@
 
 use super::format;
 use crate::base::diagnostic::{Code, Diagnostic, Severity};
+use crate::base::nearest::nearest;
 use crate::base::source::Sources;
 use crate::check::Kind;
 use crate::cli::args::{Check, Format, Global};
@@ -15,7 +16,6 @@ use crate::effect::load;
 use crate::effect::survey;
 use crate::effect::survey::uncovered::{self, Uncovered};
 use crate::front::verify_contract_json;
-use crate::lang::suggest::nearest;
 use crate::plan::explain::place;
 use crate::run::verdict::Exit;
 

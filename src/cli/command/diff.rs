@@ -160,10 +160,8 @@ fn is_contract(text: &str) -> bool {
 
 /// The contract in a file, wherever it is: in this repository, another one, or none.
 fn file(global: &Global, path: &Path) -> Result<(Site, Read), Failure> {
-    let start = global.directory.clone().unwrap_or_else(|| PathBuf::from("."));
-    let whole = if path.is_absolute() { path.to_owned() } else { start.join(path) };
-    let dir = whole.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let name = whole.file_name().map(PathBuf::from).unwrap_or_default();
+    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let name = path.file_name().map(PathBuf::from).unwrap_or_default();
     let unreadable = |e: std::io::Error| {
         let shown = visible(path.as_os_str().as_bytes());
         Failure::usage("vplan::usage::unreadable", format!("`{shown}` cannot be read: {e}"))

@@ -1,5 +1,6 @@
 //! `vplan help`: help on a command or on a topic.
 
+use crate::base::nearest::nearest;
 use crate::cli::args::{CommandLine, Help};
 use crate::cli::error::Failure;
 use crate::cli::terminal::Terminal;
@@ -37,9 +38,11 @@ pub(super) fn subcommand(name: Option<&str>) -> Result<clap::Command, Failure> {
     let found = all.get_subcommands().find(|c| c.get_name() == name).cloned();
     found.ok_or_else(|| {
         let names = all.get_subcommands().map(clap::Command::get_name).chain(TOPICS.iter().map(|(n, _)| *n));
-        let nearest = names.max_by(|a, b| strsim::jaro(a, name).total_cmp(&strsim::jaro(b, name))).unwrap_or_default();
+        let help = match nearest(name, names) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "`vplan help` lists them all".to_owned(),
+        };
         let shown = crate::base::word::visible(name.as_bytes());
-        Failure::usage("vplan::usage::unknown_topic", format!("there is no command or topic `{shown}`"))
-            .help(format!("did you mean `{nearest}`?"))
+        Failure::usage("vplan::usage::unknown_topic", format!("there is no command or topic `{shown}`")).help(help)
     })
 }

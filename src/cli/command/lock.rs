@@ -20,7 +20,7 @@ use crate::effect::pinned::{CHANGED, Fetching, Held, NOT_PINNED};
 use crate::effect::pins::Pins;
 use crate::lock::{self, RecordedAnswer};
 use crate::run::verdict::Exit;
-use clap::Args;
+use clap::{Arg, Args};
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -28,6 +28,7 @@ use std::time::Duration;
 /// `vplan lock`
 #[derive(Debug, Args)]
 #[command(
+    mut_args(part_of_a_request),
     after_help = "Exit codes: 0 the lock is up to date; 2 usage; 3 contract invalid or missing; 4 something cannot be fetched, or the lock \
                         cannot be used or, with `--check`, is not up to date; 5 the proposer gave no answer."
 )]
@@ -44,6 +45,12 @@ pub struct Lock {
     /// The request whose proposal is recorded.
     #[command(flatten)]
     pub request: Request,
+}
+
+/// Nothing is asked without `--record`, so that nothing of a request would have an effect then.
+fn part_of_a_request(arg: Arg) -> Arg {
+    let own = ["check", "record", "timeout"].contains(&arg.get_id().as_str());
+    if own { arg } else { arg.requires("record").conflicts_with("check") }
 }
 
 /// What was done, or found.
@@ -90,9 +97,13 @@ pub fn run(global: &Global, args: &Lock, terminal: &Terminal) -> Result<u8, Fail
     let site = locate(global)?;
     let contract = load::contract_path(&site, global.contract.as_deref()).map_err(load_failed)?;
     let path = lockfile::beside(&contract);
-    if !args.record && args.request.proposer.is_some() {
-        let message = "`--proposer` is asked only with `--record`";
-        return Err(Failure::usage("vplan::usage::record", message));
+    let refuse = |message: &str, help: &str| Err(Failure::usage("vplan::usage::record", message).help(help));
+    if args.record && global.locked {
+        return refuse("`--record` writes the lock, and `--locked` keeps it as it is", "leave out one of them");
+    }
+    if args.request.contract_from.is_some() {
+        let message = "an answer is recorded beside the contract of the work tree, and for that one";
+        return refuse(message, "check out the revision, and record it there");
     }
     let task = Task { global, args, terminal, format, site, path };
     if args.check { task.check() } else { task.write() }

@@ -1,6 +1,7 @@
 //! `vplan plan`: the plan for this change.
 
 use super::format;
+use crate::base::canon::Digest;
 use crate::base::word::visible;
 use crate::cli::args::{Format, Global, PlanArgs};
 use crate::cli::error::Failure;
@@ -14,6 +15,7 @@ use crate::plan::document::{Form, write_canonical, write_json};
 use crate::plan::explain::{Options, text::explain_text};
 use crate::plan::kdl::to_kdl;
 use crate::run::verdict::Exit;
+use serde::Serialize;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
@@ -31,7 +33,10 @@ pub fn run(global: &Global, args: &PlanArgs, terminal: &Terminal) -> Result<u8, 
     let (plan, facts) = session.plan(&args.request, Asking::Recorded)?;
     if let (Some(path), Some(form)) = (&args.output, form) {
         write(path, form, &plan)?;
-        if !terminal.quiet {
+        if global.format == Some(Format::Json) {
+            let file = visible(path.as_os_str().as_bytes());
+            terminal.print_json(&Written { digest: plan.digest.as_ref(), file, steps: plan.steps.len(), version: 1 });
+        } else if !terminal.quiet {
             let digest = plan.digest.as_ref().map_or(String::new(), |d| format!(" {d}"));
             let name = visible(path.as_os_str().as_bytes());
             terminal.print(&format!("{name}: {},{digest}\n", count(plan.steps.len(), "step")));
@@ -52,6 +57,15 @@ pub fn run(global: &Global, args: &PlanArgs, terminal: &Terminal) -> Result<u8, 
     // The process ends here; to give back its memory piece by piece would only take time.
     std::mem::forget((session, plan, facts));
     Ok(Exit::Success.code())
+}
+
+/// What is said of a plan that was written to a file.
+#[derive(Serialize)]
+struct Written<'a> {
+    digest: Option<&'a Digest>,
+    file: String,
+    steps: usize,
+    version: u32,
 }
 
 /// In which form a plan goes into this file.

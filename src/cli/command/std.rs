@@ -18,7 +18,14 @@ pub struct Std {
     pub name: Option<String>,
 }
 
-/// A line of the list; with its text when it was asked for.
+/// What is shipped, or of it the one that was asked for.
+#[derive(Serialize)]
+struct List {
+    contracts: Vec<Entry>,
+    version: u32,
+}
+
+/// A line of the list; with its text when it was asked for. `version` is the contract's own.
 #[derive(Serialize)]
 struct Entry {
     description: &'static str,
@@ -26,13 +33,6 @@ struct Entry {
     name: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<&'static str>,
-    version: u32,
-}
-
-/// The document.
-#[derive(Serialize)]
-struct Answer {
-    contracts: Vec<Entry>,
     version: u32,
 }
 
@@ -55,7 +55,7 @@ pub fn run(global: &Global, args: &Std, terminal: &Terminal) -> Result<u8, Failu
     let Some(name) = &args.name else {
         let all: Vec<Entry> = SHIPPED.iter().map(|s| entry(s, false)).collect();
         if format == Format::Json {
-            terminal.print_json(&Answer { contracts: all, version: 1 });
+            terminal.print_json(&List { contracts: all, version: 1 });
         } else {
             let width = all.iter().map(|e| e.import.len()).max().unwrap_or(0);
             let line = |e: &Entry| format!("{:width$}  {}\n", e.import, e.description);
@@ -72,7 +72,7 @@ pub fn run(global: &Global, args: &Std, terminal: &Terminal) -> Result<u8, Failu
         let bare = asked.split('@').next().unwrap_or_default();
         let known = newest(bare)
             .map(|s| s.name)
-            .or_else(|| crate::lang::suggest::nearest(bare, SHIPPED.iter().map(|s| s.name)));
+            .or_else(|| crate::base::nearest::nearest(bare, SHIPPED.iter().map(|s| s.name)));
         let help = match known.and_then(newest) {
             Some(near) => format!("did you mean `{}@{}`?", near.name, near.version),
             None => "`vplan std` lists what there is".to_owned(),
@@ -81,7 +81,7 @@ pub fn run(global: &Global, args: &Std, terminal: &Terminal) -> Result<u8, Failu
         Failure::usage("vplan::usage::unknown_std", message).help(help)
     })?;
     if format == Format::Json {
-        terminal.print_json(&Answer { contracts: vec![entry(shipped, true)], version: 1 });
+        terminal.print_json(&List { contracts: vec![entry(shipped, true)], version: 1 });
     } else {
         terminal.print(shipped.text);
     }

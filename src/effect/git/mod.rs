@@ -13,6 +13,7 @@ pub mod fetch;
 pub mod index;
 pub mod object;
 pub mod repository;
+mod tree;
 pub mod worktree;
 
 use super::files;
@@ -337,35 +338,6 @@ impl Git {
         self.root().join(FOLDER).symlink_metadata().ok()?;
         let found = self.ask(&["ls-files", "-z", "--cached", "--", FOLDER]).ok()?;
         split_nul(&found).iter().find_map(|path| RepoPath::from_exact(path))
-    }
-
-    /// The content of a regular file in a commit; `None` when there is no such file.
-    ///
-    /// # Errors
-    /// What git says, and a content of more than `cap` bytes.
-    pub fn file_at(&self, commit: &Oid, path: &RepoPath, cap: u64) -> Result<Option<Vec<u8>>, GitError> {
-        let mut args: Vec<OsString> = ["ls-tree", "-z", "-l", "--full-tree"].map(OsString::from).to_vec();
-        args.push(commit.to_string().into());
-        args.push("--".into());
-        args.push(OsString::from_vec(path.as_bytes().to_vec()));
-        let listing = self.ask(&args)?;
-        let unreadable = || GitError::Unreadable("ls-tree".to_owned());
-        let Some(record) = split_nul(&listing).into_iter().next() else { return Ok(None) };
-        let head = record.split(|b| *b == b'\t').next().ok_or_else(unreadable)?;
-        let mut fields = head.split(|b| *b == b' ').filter(|f| !f.is_empty());
-        let (Some(mode), Some(_), Some(id), Some(size)) = (fields.next(), fields.next(), fields.next(), fields.next())
-        else {
-            return Err(unreadable());
-        };
-        if !mode.starts_with(b"100") {
-            return Ok(None);
-        }
-        let size: u64 = std::str::from_utf8(size).ok().and_then(|s| s.parse().ok()).ok_or_else(unreadable)?;
-        if size > cap {
-            return Err(GitError::TooLarge { path: path.to_string(), cap });
-        }
-        let id = Oid::parse(id).ok_or_else(unreadable)?;
-        self.ask(&["cat-file", "blob", &id.to_string()]).map(Some)
     }
 
     /// Whether the executable bit of files means something here (`core.fileMode`).

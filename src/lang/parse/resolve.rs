@@ -3,11 +3,11 @@
 use super::line::Line;
 use super::{Parser, VERSIONS};
 use crate::base::diagnostic::Diagnostic;
+use crate::base::nearest::nearest;
 use crate::base::span::Span;
 use crate::lang::ast::Node;
 use crate::lang::error::{self, shown};
 use crate::lang::statement::{self, Context, Keyword, STATEMENTS, Statement};
-use crate::lang::suggest::nearest;
 
 /// Suggestions are costly, and nobody reads more of them.
 const GUESSES: u32 = 200;

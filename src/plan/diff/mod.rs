@@ -1,7 +1,6 @@
 //! How do two plans differ, and how do two contracts? What of it makes the newer contract ask for less?
 
 pub mod contracts;
-pub mod expect;
 pub mod plans;
 mod reach;
 mod settings;
@@ -91,8 +90,10 @@ pub struct Asked {
     pub changed: Vec<ChangedFile>,
     /// Paths that exist, of those that conditions ask for.
     pub exists: Vec<RepoPath>,
-    /// It as an `expect` case of the language, which one of the contracts passes and the other fails.
-    pub expect: String,
+    /// It as an `expect` of the language, which the contract that asks for more passes and the other one fails. Where only
+    /// `{changed}` hands over fewer files, both pass. None when no test can name a changed path.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expect: Option<String>,
     /// Checks that only the newer contract asks for then: the first of them.
     pub gained: Vec<String>,
     /// Whether the risk is high.

@@ -1,7 +1,7 @@
 //! How is a comparison told to people?
 
 use super::plans::{Changed, Field, Members, PlanDiff};
-use super::{At, Class, ContractDiff, Difference};
+use super::{Asked, At, Class, ContractDiff, Difference};
 use crate::base::word::visible;
 use crate::plan::explain::{Mark, Style};
 use serde_json::Value;
@@ -29,7 +29,7 @@ pub fn contracts(diff: &ContractDiff, style: &dyn Style) -> String {
             if let Some((number, asked)) = request.and_then(|n| Some((n, diff.requests.get(n)?))) {
                 if told.insert(number) {
                     let _ = writeln!(text, "    {}", style.paint(Mark::Dim, &format!("request {}:", number + 1)));
-                    for line in asked.expect.lines() {
+                    for line in test(asked).lines() {
                         let _ = writeln!(text, "      {}", style.paint(Mark::Command, line));
                     }
                 } else {
@@ -42,6 +42,14 @@ pub fn contracts(diff: &ContractDiff, style: &dyn Style) -> String {
     }
     let _ = writeln!(text, "{}", summary(diff));
     text
+}
+
+/// A request as a test, or as a comment when it cannot be one.
+fn test(asked: &Asked) -> String {
+    asked.expect.clone().unwrap_or_else(|| {
+        let files = asked.changed.iter().map(|f| format!("# changed {}\n", visible(&f.to_named())));
+        format!("# no test can name this path: it is not UTF-8\n{}", files.collect::<String>())
+    })
 }
 
 /// The last line: how many of each class.

@@ -1,13 +1,15 @@
 //! Do two contracts really ask for different checks? Compiles both for a request that was found.
 
+use super::Asked;
 use super::contracts::Pairs;
 use super::reach::{Sample, Witness};
-use super::{Asked, expect};
 use crate::base::change::{ChangeSet, ChangedFile, Status};
 use crate::base::path::RepoPath;
 use crate::base::word::Word;
 use crate::contract::Contract;
+use crate::contract::expect::AssertionKind;
 use crate::plan::compile::{Compiled, compile};
+use crate::plan::expectation::writing::write_expect;
 use crate::plan::facts::{Answer, Certainty, Facts, Question};
 use crate::plan::request::{Boundary, Request, Risk};
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,8 +23,25 @@ const NAMED: usize = 8;
 /// Compiling asks for facts, gets them, and asks again: a bounded number of times.
 const ROUNDS: usize = 8;
 
-/// What each check of a contract runs, in a plan.
-type Planned = BTreeMap<usize, BTreeSet<Word>>;
+/// What a plan has of a contract's units.
+#[derive(Default)]
+struct Planned {
+    /// For each unit its name there, and the words of its command.
+    units: BTreeMap<usize, (String, BTreeSet<Word>)>,
+    /// The names of all steps.
+    names: BTreeSet<String>,
+}
+
+/// The units that one plan has and the other has not, or has less of.
+type Missed = BTreeMap<usize, Name>;
+
+/// What a unit is called in the plan that has it.
+#[derive(Clone)]
+struct Name {
+    name: String,
+    /// Nothing in the other plan is called so: a test can tell.
+    alone: bool,
+}
 
 /// Two contracts, and the requests that told them apart so far.
 pub(super) struct Court<'a> {
@@ -37,8 +56,8 @@ pub(super) struct Court<'a> {
 struct Case {
     witness: Witness,
     /// Units of the older contract that the newer one does not ask for, and the other way round.
-    lost: BTreeSet<usize>,
-    gained: BTreeSet<usize>,
+    lost: Missed,
+    gained: Missed,
 }
 
 /// What compiling says of a claim.
@@ -61,13 +80,13 @@ impl<'a> Court<'a> {
 
     /// Whether the newer contract asks for less of a unit of the older one; `reverse`: the older one of the newer one's.
     pub fn rule(&mut self, witness: &Witness, unit: usize, reverse: bool) -> Ruling {
-        let of = |case: &Case| if reverse { case.gained.contains(&unit) } else { case.lost.contains(&unit) };
+        let of = |case: &Case| if reverse { case.gained.contains_key(&unit) } else { case.lost.contains_key(&unit) };
         if let Some(known) = self.shown.iter().position(of) {
             return Ruling::Shown(known);
         }
         let Some((lost, gained)) = self.compare(witness) else { return Ruling::Open };
         let held = if reverse { &gained } else { &lost };
-        if !held.contains(&unit) {
+        if !held.contains_key(&unit) {
             return Ruling::False;
         }
         if self.shown.len() == SHOWN {
@@ -86,7 +105,7 @@ impl<'a> Court<'a> {
             let mut less = case.witness.clone();
             less.files.remove(index);
             match self.compare(&less) {
-                Some((lost, gained)) if (if reverse { &gained } else { &lost }).contains(&unit) => {
+                Some((lost, gained)) if (if reverse { &gained } else { &lost }).contains_key(&unit) => {
                     *case = Case { witness: less, lost, gained };
                 }
                 Some(_) => index += 1,
@@ -96,7 +115,7 @@ impl<'a> Court<'a> {
     }
 
     /// What only the older contract asks for, and what only the newer one does.
-    fn compare(&mut self, witness: &Witness) -> Option<(BTreeSet<usize>, BTreeSet<usize>)> {
+    fn compare(&mut self, witness: &Witness) -> Option<(Missed, Missed)> {
         self.work += self.old.checks.len() + self.new.checks.len() + 100;
         if self.work > WORK {
             return None;
@@ -104,61 +123,59 @@ impl<'a> Court<'a> {
         let request = request(witness);
         let old = planned(self.old, &request, witness, &self.pairs.old_unit)?;
         let new = planned(self.new, &request, witness, &self.pairs.new_unit)?;
-        let changed = |unit: &usize| self.pairs.hands_over(*unit);
-        // With `{changed}`, fewer files are less, too; what else differs in a command is no question of requests.
-        let less = |mine: Option<&BTreeSet<Word>>, theirs: Option<&BTreeSet<Word>>, counts: bool| match (mine, theirs) {
-            (Some(_), None) => true,
-            (Some(mine), Some(theirs)) => counts && !mine.is_subset(theirs),
-            (None, _) => false,
-        };
-        let lost = old.keys().filter(|unit| {
-            let partner = self.pairs.to_new.get(unit);
-            less(old.get(unit), partner.and_then(|p| new.get(p)), changed(unit))
-        });
-        let gained = new.keys().filter(|unit| {
-            let partner = self.pairs.to_old.get(unit);
-            less(new.get(unit), partner.and_then(|p| old.get(p)), partner.is_some_and(&changed))
-        });
-        Some((lost.copied().collect(), gained.copied().collect()))
+        let lost = missed(&old, &new, &self.pairs.to_new, |unit, _| self.pairs.hands_over(unit));
+        let gained = missed(&new, &old, &self.pairs.to_old, |_, partner| self.pairs.hands_over(partner));
+        Some((lost, gained))
     }
 
     /// The requests, as they are printed.
     pub fn requests(&self) -> Vec<Asked> {
-        self.shown.iter().map(|case| self.asked(case)).collect()
+        self.shown.iter().map(asked).collect()
     }
+}
 
-    fn asked(&self, case: &Case) -> Asked {
-        let names = |units: &BTreeSet<usize>, of: &[super::contracts::Unit]| -> Vec<String> {
-            units.iter().take(NAMED).filter_map(|u| of.get(*u)).map(|u| u.check.id.clone()).collect()
-        };
-        let (lost, gained) = (names(&case.lost, &self.pairs.old), names(&case.gained, &self.pairs.new));
-        let title = match (lost.first(), gained.first()) {
-            (Some(name), _) => format!("only the older contract runs {name}{}", more(case.lost.len())),
-            (None, Some(name)) => format!("only the newer contract runs {name}{}", more(case.gained.len())),
-            (None, None) => String::new(),
-        };
-        let changed: Vec<ChangedFile> = request(&case.witness).changed.files().to_vec();
-        let exists: Vec<RepoPath> =
-            case.witness.exists.iter().filter(|(_, is)| **is).map(|(path, _)| path.clone()).collect();
-        let text = expect::write(&expect::Case {
-            title: &title,
-            role: &case.witness.role,
-            changed: &changed,
-            exists: &exists,
-            high_risk: case.witness.high,
-            run_end: case.witness.end,
-            runs: if lost.is_empty() { &gained } else { &lost },
-        });
-        Asked {
-            changed,
-            exists,
-            expect: text,
-            gained,
-            high_risk: case.witness.high,
-            lost,
-            role: case.witness.role.clone(),
-            run_end: case.witness.end,
-        }
+/// The units of a plan that the other one has not. With `{changed}`, fewer files are less, too; what else differs in a command
+/// is no question of requests. `counts`: whether fewer words of a unit (the first) with this partner are fewer files.
+fn missed(
+    mine: &Planned,
+    theirs: &Planned,
+    partners: &BTreeMap<usize, usize>,
+    counts: impl Fn(usize, usize) -> bool,
+) -> Missed {
+    let is_less = |unit: usize, words: &BTreeSet<Word>| {
+        let partner = partners.get(&unit).and_then(|p| Some((*p, theirs.units.get(p)?)));
+        partner.is_none_or(|(partner, (_, others))| counts(unit, partner) && !words.is_subset(others))
+    };
+    let missed = mine.units.iter().filter(|(unit, (_, words))| is_less(**unit, words));
+    missed.map(|(unit, (name, _))| (*unit, Name { name: name.clone(), alone: !theirs.names.contains(name) })).collect()
+}
+
+fn asked(case: &Case) -> Asked {
+    let request = request(&case.witness);
+    let exists: BTreeSet<RepoPath> =
+        case.witness.exists.iter().filter(|(_, is)| **is).map(|(path, _)| path.clone()).collect();
+    // The side that a test can tell is the one to show.
+    let can_tell = |missed: &Missed| missed.values().any(|n| n.alone);
+    let is_newer = !can_tell(&case.lost) && (can_tell(&case.gained) || case.lost.is_empty());
+    let (side, missed) = if is_newer { ("newer", &case.gained) } else { ("older", &case.lost) };
+    let told: Vec<&Name> = missed.values().filter(|n| n.alone || !can_tell(missed)).collect();
+    let first = told.first().map(|n| n.name.as_str()).unwrap_or_default();
+    let title = if can_tell(missed) {
+        format!("only the {side} contract runs {first}{}", more(told.len()))
+    } else {
+        format!("the {side} contract runs {first}{} with more files", more(told.len()))
+    };
+    let runs: Vec<String> = told.iter().take(NAMED).map(|n| n.name.clone()).collect();
+    let names = |missed: &Missed| missed.values().take(NAMED).map(|n| n.name.clone()).collect();
+    Asked {
+        changed: request.changed.files().to_vec(),
+        expect: write_expect(&title, &request, &exists, AssertionKind::Runs, &runs),
+        exists: exists.into_iter().collect(),
+        gained: names(&case.gained),
+        high_risk: case.witness.high,
+        lost: names(&case.lost),
+        role: case.witness.role.clone(),
+        run_end: case.witness.end,
     }
 }
 
@@ -196,10 +213,14 @@ fn planned(
     for _ in 0..ROUNDS {
         match compile(Some(contract), request, &facts).ok()? {
             Compiled::Plan(plan) => {
-                let mut planned = Planned::new();
+                let mut planned = Planned::default();
                 for step in &plan.steps {
-                    if let Some(unit) = units.get(step.check()) {
-                        planned.entry(*unit).or_default().extend(step.argv.iter().flatten().cloned());
+                    let name = step.check();
+                    planned.names.insert(name.to_owned());
+                    if let Some(unit) = units.get(name) {
+                        let (_, words) =
+                            planned.units.entry(*unit).or_insert_with(|| (name.to_owned(), BTreeSet::new()));
+                        words.extend(step.argv.iter().flatten().cloned());
                     }
                 }
                 return Some(planned);

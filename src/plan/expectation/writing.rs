@@ -1,21 +1,28 @@
-//! How is a request with its plan written as a test?
+//! How is a request written as a test, with what it asserts of the plan?
 
 use crate::base::path::RepoPath;
 use crate::base::word::quote_string;
+use crate::contract::expect::AssertionKind;
 use crate::plan::request::{Boundary, Request, Risk};
 use std::collections::BTreeSet;
 
 /// Columns that a line of names fills before it is continued.
 const WIDTH: usize = 100;
 
-/// Writes a request and its plan as an `expect` that a contract, or a file of its tests, can hold: reading it gives a test with this
-/// request, and `plan` as its one assertion. `exists`: the paths that exist for `whenExists`. `plan`: the names of the plan's
-/// checks and commands, in order, without batches ([`Verdict::plan`](super::Verdict::plan)).
+/// Writes a request as an `expect` that a contract, or a file of its tests, can hold: reading it gives a test with this request,
+/// and `names` as its one assertion. `exists`: the paths that exist for `whenExists`. `names`: checks and commands, without
+/// batches, each once; for [`AssertionKind::Plan`] all of the plan, in order ([`Verdict::plan`](super::Verdict::plan)).
 ///
 /// A test has no mode, no `--only`, no `--skip` and no way to run: these parts of the request are not written. `None` when a path is
 /// not UTF-8, which no test can name.
 #[must_use]
-pub fn write_expect(title: &str, request: &Request, exists: &BTreeSet<RepoPath>, plan: &[String]) -> Option<String> {
+pub fn write_expect(
+    title: &str,
+    request: &Request,
+    exists: &BTreeSet<RepoPath>,
+    kind: AssertionKind,
+    names: &[String],
+) -> Option<String> {
     let mut out = format!("expect {} {{\n", quote_string(title));
     let mut line = |keyword: &str, value: &str| out.push_str(&format!("  {keyword} {value}\n"));
     let string = |bytes: &[u8]| std::str::from_utf8(bytes).ok().map(|text| quote_string(text).into_owned());
@@ -48,7 +55,7 @@ pub fn write_expect(title: &str, request: &Request, exists: &BTreeSet<RepoPath>,
         let paths: Option<Vec<String>> = exists.iter().map(|p| string(p.as_bytes())).collect();
         list("exists", &paths?, &mut out);
     }
-    list("plan", plan, &mut out);
+    list(kind.keyword(), names, &mut out);
     out.push_str("}\n");
     Some(out)
 }

@@ -4,7 +4,7 @@ use super::text::{command_line, omission, settings};
 use super::{Mark, Options, place, sentence, wrap};
 use crate::base::change::{ChangeSet, ChangedFile, Status};
 use crate::base::command::{quote, to_text};
-use crate::base::glob::{Item, Selection, What};
+use crate::base::glob::{Glob, Item, Selection, What};
 use crate::base::path::RepoPath;
 use crate::base::word::{Word, visible};
 use crate::contract::{Check, Contract, Placement, Test};
@@ -12,7 +12,6 @@ use crate::plan::compile::{Compiled, compile};
 use crate::plan::error::{PlanError, UNKNOWN_CHECK};
 use crate::plan::facts::{Answer, Certainty, Facts, Question};
 use crate::plan::order::{Why, Witness, witness};
-use crate::plan::overlap::Pattern;
 use crate::plan::request::Request;
 use crate::plan::select::item_text;
 use crate::plan::{Omitted, Plan, Step};
@@ -334,10 +333,10 @@ const FILLERS: [&str; 2] = ["x", "y"];
 /// Paths that may be selected by all of these: examples of each, and each with an example of another in place of its `**`.
 fn combined_examples(wanted: &[&Selection]) -> Vec<RepoPath> {
     const MOST: usize = 512;
-    let patterns: Vec<Pattern> = wanted.iter().flat_map(|s| globs(&s.items)).collect();
-    let plain: Vec<String> = patterns.iter().flat_map(|p| p.examples(&FILLERS)).take(MOST).collect();
+    let globs: Vec<&Glob> = wanted.iter().flat_map(|s| globs(&s.items)).collect();
+    let plain: Vec<String> = globs.iter().flat_map(|p| p.examples(&FILLERS)).take(MOST).collect();
     let fillers: Vec<&str> = plain.iter().map(String::as_str).take(32).collect();
-    let mixed: Vec<String> = patterns.iter().flat_map(|p| p.examples(&fillers)).take(MOST).collect();
+    let mixed: Vec<String> = globs.iter().flat_map(|p| p.examples(&fillers)).take(MOST).collect();
     let mut paths: Vec<RepoPath> =
         plain.iter().chain(&mixed).filter_map(|p| RepoPath::from_exact(p.as_bytes())).collect();
     paths.sort_by_key(|p| (p.as_bytes().len(), p.clone()));
@@ -346,16 +345,21 @@ fn combined_examples(wanted: &[&Selection]) -> Vec<RepoPath> {
 }
 
 fn examples_of(item: &Item) -> Vec<RepoPath> {
-    let patterns = globs(std::slice::from_ref(item));
-    patterns.iter().flat_map(|p| p.examples(&FILLERS)).filter_map(|p| RepoPath::from_exact(p.as_bytes())).collect()
+    globs(std::slice::from_ref(item))
+        .iter()
+        .flat_map(|p| p.examples(&FILLERS))
+        .filter_map(|p| RepoPath::from_exact(p.as_bytes()))
+        .collect()
 }
 
 /// The positive globs of a list, named ones included.
-fn globs(items: &[Item]) -> Vec<Pattern> {
-    let of = |item: &Item| match &item.what {
-        What::Glob(glob) => vec![Pattern::new(glob)],
-        What::Paths { items, .. } => globs(&items.items),
-    };
+fn globs(items: &[Item]) -> Vec<&Glob> {
+    fn of(item: &Item) -> Vec<&Glob> {
+        match &item.what {
+            What::Glob(glob) => vec![glob],
+            What::Paths { items, .. } => globs(&items.items),
+        }
+    }
     items.iter().filter(|i| !i.not).flat_map(of).collect()
 }
 

@@ -10,6 +10,7 @@ mod write;
 
 pub use read::from_kdl;
 pub use write::to_kdl;
+pub(crate) use write::{quoted, value};
 
 #[cfg(test)]
 mod tests;

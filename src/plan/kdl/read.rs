@@ -21,7 +21,7 @@ fn plan(text: &str) -> Result<(Plan, Vec<Node>), DocumentError> {
     let version = find(&nodes, "version").and_then(|node| node.entries.first());
     match version.map(|entry| (entry, &entry.value)) {
         Some((_, Value::Integer(version))) if *version == i128::from(VERSION) => {}
-        Some((entry, Value::Integer(version))) => return Err(other_version(&version.to_string()).at(entry.span)),
+        Some((entry, Value::Integer(version))) => return Err(other_version(&version.to_string()).at(entry.span())),
         _ => {
             let message = "this is no plan: it does not say its version".to_owned();
             return Err(DocumentError::new(DOCUMENT, message, Some("`vplan plan -o FILE` writes one".to_owned())));
@@ -149,10 +149,10 @@ impl<'a> Reader<'a> {
             Place::Document(_) => Span::default(),
             // The name is enough to find it; the whole node may go over hundreds of lines.
             Place::Node(node) => match node.entries.as_slice() {
-                [entry] if node.children.is_none() => entry.span,
+                [entry] if node.children.is_none() => entry.span(),
                 _ => node.name.span,
             },
-            Place::Entry(entry) => entry.span,
+            Place::Entry(entry) => entry.span(),
         }
     }
 
@@ -188,7 +188,7 @@ impl<'a> Reader<'a> {
     fn text(self) -> Result<&'a str, Fault> {
         const WANTED: &str = "a text";
         match self.scalar(WANTED)? {
-            Value::Text(text) => Ok(text),
+            Value::Text(text) | Value::Bare(text) => Ok(text),
             _ => Err(self.fault(format!("{WANTED} in quotes is expected here"))),
         }
     }
@@ -210,7 +210,7 @@ impl<'a> Reader<'a> {
         let Place::Node(node) = self.0 else { return Err(self.fault("a list is expected here")) };
         self.is_marked()?;
         if let Some(property) = node.entries.iter().find(|e| e.name.is_some()) {
-            return Err(Fault::new("a list is expected here, not a field").at(property.span));
+            return Err(Fault::new("a list is expected here, not a field").at(property.span()));
         }
         let words = node.entries.iter().map(|e| Reader(Place::Entry(e)));
         let Some(children) = &node.children else { return Ok(words.collect()) };
@@ -233,7 +233,7 @@ impl<'a> Reader<'a> {
                 }
                 for entry in &node.entries {
                     let Some(name) = &entry.name else {
-                        return Err(Fault::new("a field is expected here, with its name").at(entry.span));
+                        return Err(Fault::new("a field is expected here, with its name").at(entry.span()));
                     };
                     fields.push((name.text.as_str(), name.span, Reader(Place::Entry(entry))));
                 }
@@ -288,7 +288,7 @@ impl<'de> Deserializer<'de> for Reader<'de> {
             return self.deserialize_map(visitor);
         }
         let value = match self.scalar("a value")? {
-            Value::Text(text) => visitor.visit_str(text),
+            Value::Text(text) | Value::Bare(text) => visitor.visit_str(text),
             Value::Integer(number) => match i64::try_from(*number) {
                 Ok(number) if number < 0 => visitor.visit_i64(number),
                 Ok(number) => visitor.visit_u64(number.unsigned_abs()),

@@ -1,13 +1,12 @@
 //! What does a KDL 2 text say, node by node, with the place of each word?
 //!
-//! The `kdl` crate mends what it cannot read and goes on, in a recursion that some two thousand faults, or as many braces,
-//! bring to the end of the stack. This reader stops at the first fault, counts the levels, and takes time in proportion to the
-//! text; what it accepts is a part of KDL 2 (whole numbers, texts on one line) in which the crate has nothing to mend.
+//! The one reader of plan files and of locks. It takes time in proportion to the text, counts levels before it goes down one, and
+//! reads a part of KDL 2 (whole numbers, texts on one line) in which there is nothing to guess.
 
 use crate::base::span::Span;
 use crate::base::word::is_unsafe_to_show;
 
-/// Levels of `{`, far more than a plan or a lock has; of `/*` in `/*` too.
+/// Levels of `{`, far more than a plan has.
 pub const DEEPEST: usize = 32;
 
 /// What is wrong with a text.
@@ -17,6 +16,8 @@ pub struct Unreadable {
     pub conflict: bool,
     /// One line, lower case, no full stop.
     pub message: String,
+    /// What stands at the place, in a word or two.
+    pub label: &'static str,
     /// Where.
     pub span: Span,
 }
@@ -43,6 +44,14 @@ pub struct Node {
     pub children: Option<Vec<Node>>,
 }
 
+impl Node {
+    /// From the name to the last entry, without the block.
+    #[must_use]
+    pub fn span(&self) -> Span {
+        self.entries.last().map_or(self.name.span, |last| self.name.span.to(last.at))
+    }
+}
+
 /// `value` or `name=value`
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
@@ -52,15 +61,25 @@ pub struct Entry {
     pub mark: Option<Name>,
     /// What it says.
     pub value: Value,
+    /// The value alone.
+    pub at: Span,
+}
+
+impl Entry {
     /// All of it.
-    pub span: Span,
+    #[must_use]
+    pub fn span(&self) -> Span {
+        self.name.as_ref().or(self.mark.as_ref()).map_or(self.at, |first| first.span.to(self.at))
+    }
 }
 
 /// What an entry says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
-    /// A text, in quotes or bare.
+    /// A text in quotes.
     Text(String),
+    /// A word without quotes.
+    Bare(String),
     /// A whole number.
     Integer(i128),
     /// `#true`, `#false`
@@ -69,26 +88,67 @@ pub enum Value {
     Null,
 }
 
-/// Reads a text.
+/// Reads a text that has its byte-order mark taken away.
 ///
 /// # Errors
 /// The first fault.
 pub fn parse(text: &str) -> Result<Vec<Node>, Unreadable> {
     conflicts(text)?;
-    if let Some((at, c)) = text.char_indices().find(|(_, c)| !matches!(c, '\n' | '\t') && is_unsafe_to_show(*c)) {
-        let message = format!(
-            "the character U+{:04X}, which nobody sees, must be written `\\u{{{:x}}}`",
-            u32::from(c),
-            u32::from(c)
-        );
-        return Err(Unreadable { conflict: false, message, span: Span::new(at, at + c.len_utf8()) });
-    }
-    let mut reader = Reader { text, at: 0, depth: 0 };
+    let mut reader = Reader { text, ..Reader::default() };
     let nodes = reader.nodes()?;
     match reader.peek() {
         Some('}') => reader.fail(1, "this `}` closes nothing"),
         _ => Ok(nodes),
     }
+}
+
+/// A text of nodes without blocks, marks and `/-`, with all that an edit must know of it.
+#[derive(Clone, Debug, Default)]
+pub struct Lines {
+    /// The nodes that can be read.
+    pub nodes: Vec<Node>,
+    /// What is no node: from a fault to the end of its line.
+    pub junk: Vec<Span>,
+    /// What is wrong, in the order of the text.
+    pub faults: Vec<Unreadable>,
+    /// The comments.
+    pub comments: Vec<Span>,
+    /// The line ends that end a node: not those in comments, and none behind a `\`.
+    pub line_ends: Vec<Span>,
+    /// Reading stopped at the last fault: a comment is not closed, or these are too many faults.
+    pub stopped: bool,
+}
+
+/// Reads such a text. A line with a fault is left out and reading goes on behind it, until there are more than `most`; messages
+/// call the text `what`.
+#[must_use]
+pub fn lines(text: &str, what: &'static str, most: usize) -> Lines {
+    let at = text.len() - text.trim_start_matches('\u{feff}').len();
+    let mut reader = Reader { text, at, flat: Some(what), ..Reader::default() };
+    let (mut nodes, mut junk, mut faults) = (Vec::new(), Vec::new(), Vec::new());
+    loop {
+        let blanks = reader.blanks(true);
+        let start = reader.at;
+        let found = match blanks {
+            Ok(_) if reader.peek().is_none() => break,
+            Ok(_) => reader.statement(),
+            Err(fault) => Err(fault),
+        };
+        match found {
+            Ok(node) => nodes.extend(node),
+            Err(fault) => {
+                reader.skip_line(fault.span.end);
+                junk.push(Span::new(start, reader.at));
+                faults.push(fault);
+                reader.stopped |= faults.len() > most;
+                if reader.stopped {
+                    break;
+                }
+            }
+        }
+    }
+    let Reader { comments, line_ends, stopped, .. } = reader;
+    Lines { nodes, junk, faults, comments, line_ends, stopped }
 }
 
 /// Looks for what `git merge` writes into a file that it could not merge.
@@ -98,29 +158,43 @@ pub fn parse(text: &str) -> Result<Vec<Node>, Unreadable> {
 pub fn conflicts(text: &str) -> Result<(), Unreadable> {
     let mut start = 0;
     for line in text.split('\n') {
-        let marker =
-            |m: &str| line.strip_prefix(m).is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\r']));
-        if ["<<<<<<<", ">>>>>>>", "=======", "|||||||"].into_iter().any(marker) {
-            let message = "a merge left a conflict here".to_owned();
-            return Err(Unreadable { conflict: true, message, span: Span::new(start, start + 7) });
+        if is_marker(line) {
+            return Err(conflict(start));
         }
         start += line.len() + 1;
     }
     Ok(())
 }
 
+fn is_marker(line: &str) -> bool {
+    let marker = |m: &str| line.strip_prefix(m).is_some_and(|r| r.is_empty() || r.starts_with([' ', '\r', '\n']));
+    ["<<<<<<<", ">>>>>>>", "=======", "|||||||"].into_iter().any(marker)
+}
+
+fn conflict(at: usize) -> Unreadable {
+    let message = "a merge left a conflict here".to_owned();
+    Unreadable { conflict: true, message, label: "not finished", span: Span::new(at, at + 7) }
+}
+
+/// The first character that nobody sees.
+fn hidden(text: &str) -> Option<(usize, char)> {
+    let carriage = |at: usize| text.get(at..).is_some_and(|rest| rest.starts_with("\r\n"));
+    text.char_indices().find(|(at, c)| !matches!(c, '\n' | '\t') && is_unsafe_to_show(*c) && !carriage(*at))
+}
+
+#[derive(Default)]
 struct Reader<'a> {
     text: &'a str,
     at: usize,
     depth: usize,
+    /// What a text is called that has no blocks, marks and `/-`.
+    flat: Option<&'static str>,
+    comments: Vec<Span>,
+    line_ends: Vec<Span>,
+    stopped: bool,
 }
 
-/// What a word was, before anybody knows whether it is a name or a value.
-enum Token {
-    Bare(String),
-    Quoted(String),
-    Other(Value),
-}
+type Read<T> = Result<T, Unreadable>;
 
 impl<'a> Reader<'a> {
     fn rest(&self) -> &'a str {
@@ -131,39 +205,99 @@ impl<'a> Reader<'a> {
         self.rest().chars().next()
     }
 
-    fn fail<T>(&self, len: usize, message: impl Into<String>) -> Result<T, Unreadable> {
+    fn fail<T>(&self, len: usize, message: impl Into<String>) -> Read<T> {
         let end = (self.at + len).min(self.text.len());
-        Err(Unreadable { conflict: false, message: message.into(), span: Span::new(self.at, end) })
+        Err(Unreadable { conflict: false, message: message.into(), label: "here", span: Span::new(self.at, end) })
     }
 
-    fn fail_at<T>(&self, start: usize, message: impl Into<String>) -> Result<T, Unreadable> {
-        Err(Unreadable { conflict: false, message: message.into(), span: Span::new(start, self.at) })
+    fn fail_at<T>(&self, start: usize, message: impl Into<String>) -> Read<T> {
+        let span = Span::new(start, self.at);
+        Err(Unreadable { conflict: false, message: message.into(), label: "here", span })
     }
 
-    /// Nodes up to the end or the `}` of the block, which is left.
-    fn nodes(&mut self) -> Result<Vec<Node>, Unreadable> {
-        let mut nodes = Vec::new();
-        loop {
-            self.blanks(true)?;
-            match self.peek() {
-                None | Some('}') => return Ok(nodes),
-                Some(';') => return self.fail(1, "nothing stands in front of this `;`"),
-                Some(_) => {
-                    let dropped = self.slashdash(true)?;
-                    let node = self.node()?;
-                    // The crate does not take a `;` here, whatever KDL says.
-                    if dropped && self.text.get(..self.at).is_some_and(|read| read.ends_with(';')) {
-                        return self.fail_at(node.name.span.start, "a node that is left out ends with its line");
-                    }
-                    nodes.extend((!dropped).then_some(node));
-                }
+    fn unclosed<T>(&self, len: usize, message: &str) -> Read<T> {
+        self.fail(len, message).map_err(|e| Unreadable { label: "begins here", ..e })
+    }
+
+    /// Something else than the word or blank that must stand here.
+    fn unexpected<T>(&self, message: &str) -> Read<T> {
+        if self.newline() == 0 {
+            self.shown(self.rest().get(..self.peek().map_or(0, char::len_utf8)).unwrap_or_default(), 0)?;
+        }
+        match (self.peek(), self.flat) {
+            (Some('{' | '}'), Some(what)) => self.fail(1, format!("{what} has no blocks")),
+            (Some('(' | ')'), Some(what)) => self.fail(1, format!("{what} has no types")),
+            (Some('/'), Some(what)) if self.rest().starts_with("/-") => {
+                self.fail(2, format!("an entry is there or not: {what} has no `/-`"))
             }
+            (Some(c), _) if self.newline() == 0 => self.fail(c.len_utf8(), message),
+            _ => self.fail(0, message),
         }
     }
 
+    /// That this part of the text, so far from here, has no character that nobody sees.
+    fn shown(&self, part: &str, from: usize) -> Read<()> {
+        let Some((at, c)) = hidden(part) else { return Ok(()) };
+        let code = u32::from(c);
+        let message = format!("the character U+{code:04X}, which nobody sees, must be written `\\u{{{code:x}}}`");
+        let start = self.at + from + at;
+        let span = Span::new(start, start + c.len_utf8());
+        Err(Unreadable { conflict: false, message, label: "this one", span })
+    }
+
+    /// Bytes of the line end that stands here.
+    fn newline(&self) -> usize {
+        if self.rest().starts_with("\r\n") { 2 } else { usize::from(self.rest().starts_with('\n')) }
+    }
+
+    fn line_end(&mut self) {
+        let span = Span::new(self.at, self.at + self.newline());
+        self.line_ends.push(span);
+        self.at = span.end;
+    }
+
+    /// Leaves out the rest of a line with a fault. What follows a `\` at its end is left out too.
+    fn skip_line(&mut self, from: usize) {
+        self.at = self.at.max(from);
+        loop {
+            let line = self.rest().split('\n').next().unwrap_or_default().trim_end_matches('\r');
+            self.at += line.len();
+            if !line.trim_end_matches([' ', '\t']).ends_with('\\') || self.newline() == 0 {
+                return;
+            }
+            self.at += self.newline();
+        }
+    }
+
+    /// Nodes up to the end or the `}` of the block, which is left.
+    fn nodes(&mut self) -> Read<Vec<Node>> {
+        let mut nodes = Vec::new();
+        loop {
+            self.blanks(true)?;
+            if matches!(self.peek(), None | Some('}')) {
+                return Ok(nodes);
+            }
+            nodes.extend(self.statement()?);
+        }
+    }
+
+    /// A node, or nothing when it stands behind `/-`.
+    fn statement(&mut self) -> Read<Option<Node>> {
+        if self.peek() == Some(';') {
+            return self.fail(1, "nothing stands in front of this `;`");
+        }
+        let dropped = self.slashdash(true)?;
+        let node = self.node()?;
+        // The crate does not take a `;` here, whatever KDL says.
+        if dropped && self.text.get(..self.at).is_some_and(|read| read.ends_with(';')) {
+            return self.fail_at(node.name.span.start, "a node that is left out ends with its line");
+        }
+        Ok((!dropped).then_some(node))
+    }
+
     /// `/-` in front of what is to be left out.
-    fn slashdash(&mut self, lines: bool) -> Result<bool, Unreadable> {
-        if !self.rest().starts_with("/-") {
+    fn slashdash(&mut self, lines: bool) -> Read<bool> {
+        if self.flat.is_some() || !self.rest().starts_with("/-") {
             return Ok(false);
         }
         self.at += 2;
@@ -174,20 +308,20 @@ impl<'a> Reader<'a> {
         Ok(true)
     }
 
-    fn node(&mut self) -> Result<Node, Unreadable> {
+    fn node(&mut self) -> Read<Node> {
         let mark = self.mark()?;
-        let start = self.at;
-        let name = match self.token()? {
-            Token::Bare(text) | Token::Quoted(text) => Name { text, span: Span::new(start, self.at) },
-            Token::Other(_) => return self.fail_at(start, "a name is expected here"),
-        };
+        let name = self.name()?;
         let mut node = Node { mark, name, entries: Vec::new(), children: None };
         loop {
             let blank = self.blanks(false)?;
             match self.peek() {
                 None | Some('}') => return Ok(node),
-                Some(';' | '\n') => {
+                Some(';') => {
                     self.at += 1;
+                    return Ok(node);
+                }
+                Some(_) if self.newline() > 0 => {
+                    self.line_end();
                     return Ok(node);
                 }
                 Some('/') if self.rest().starts_with("//") => return Ok(node),
@@ -197,20 +331,20 @@ impl<'a> Reader<'a> {
             if dropped && !blank {
                 return self.fail(1, "a blank is expected in front of `/-`");
             }
-            if self.peek() == Some('{') {
+            if self.peek() == Some('{') && self.flat.is_none() {
                 let children = self.block()?;
                 if !dropped && node.children.replace(children).is_some() {
                     return self.fail_at(node.name.span.start, "this node has two blocks");
                 }
                 self.blanks(false)?;
-                let ends = matches!(self.peek(), None | Some('}' | ';' | '\n' | '{')) || self.rest().starts_with('/');
+                let ends = matches!(self.peek(), None | Some('}' | ';' | '{' | '/')) || self.newline() > 0;
                 if !ends {
-                    return self.fail(1, "a line end or `;` is expected behind a block");
+                    return self.unexpected("a line end or `;` is expected behind a block");
                 }
             } else if node.children.is_some() {
                 return self.fail(1, "nothing but a line end stands behind a block");
             } else if !blank {
-                return self.fail(1, "a blank is expected here");
+                return self.unexpected("a blank is expected here");
             } else {
                 let entry = self.entry()?;
                 node.entries.extend((!dropped).then_some(entry));
@@ -218,7 +352,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn block(&mut self) -> Result<Vec<Node>, Unreadable> {
+    /// INVARIANT (depth): nothing goes down a level but this, and it counts them.
+    fn block(&mut self) -> Read<Vec<Node>> {
         let start = self.at;
         self.depth += 1;
         if self.depth > DEEPEST {
@@ -228,44 +363,51 @@ impl<'a> Reader<'a> {
         let children = self.nodes()?;
         if self.peek() != Some('}') {
             self.at = start;
-            return self.fail(1, "this `{` is not closed");
+            return self.unclosed(1, "this `{` is not closed");
         }
         self.at += 1;
         self.depth -= 1;
         Ok(children)
     }
 
-    fn entry(&mut self) -> Result<Entry, Unreadable> {
-        let start = self.at;
+    fn entry(&mut self) -> Read<Entry> {
         let mark = self.mark()?;
-        let own = self.at;
-        let token = self.token()?;
-        if mark.is_none() && self.peek() == Some('=') {
-            let name = match token {
-                Token::Bare(text) | Token::Quoted(text) => Name { text, span: Span::new(own, self.at) },
-                Token::Other(_) => return self.fail_at(own, "a name is expected here"),
-            };
-            self.at += 1;
-            let mark = self.mark()?;
-            let value = value(self.token()?);
-            return Ok(Entry { name: Some(name), mark, value, span: Span::new(start, self.at) });
+        let start = self.at;
+        let value = self.value()?;
+        let at = Span::new(start, self.at);
+        let behind = self.rest().trim_start_matches([' ', '\t']);
+        let Some(behind) = behind.strip_prefix('=').filter(|_| mark.is_none()) else {
+            return Ok(Entry { name: None, mark, value, at });
+        };
+        let name = self.named(value, start)?;
+        self.at = self.text.len() - behind.trim_start_matches([' ', '\t']).len();
+        let mark = self.mark()?;
+        let start = self.at;
+        let value = self.value()?;
+        Ok(Entry { name: Some(name), mark, value, at: Span::new(start, self.at) })
+    }
+
+    fn name(&mut self) -> Read<Name> {
+        let start = self.at;
+        let value = self.value()?;
+        self.named(value, start)
+    }
+
+    fn named(&self, value: Value, start: usize) -> Read<Name> {
+        match value {
+            Value::Text(text) | Value::Bare(text) => Ok(Name { text, span: Span::new(start, self.at) }),
+            Value::Integer(_) | Value::Bool(_) | Value::Null => self.fail_at(start, "a name is expected here"),
         }
-        Ok(Entry { name: None, mark, value: value(token), span: Span::new(start, self.at) })
     }
 
     /// `(word)`
-    fn mark(&mut self) -> Result<Option<Name>, Unreadable> {
-        if self.peek() != Some('(') {
+    fn mark(&mut self) -> Read<Option<Name>> {
+        if self.flat.is_some() || self.peek() != Some('(') {
             return Ok(None);
         }
         let open = self.at;
         self.at += 1;
-        let start = self.at;
-        let text = match self.token()? {
-            Token::Bare(text) | Token::Quoted(text) => text,
-            Token::Other(_) => return self.fail_at(start, "a name is expected here"),
-        };
-        let name = Name { text, span: Span::new(start, self.at) };
+        let name = self.name()?;
         if self.peek() != Some(')') {
             return self.fail_at(open, "this `(` is not closed");
         }
@@ -273,73 +415,83 @@ impl<'a> Reader<'a> {
         Ok(Some(name))
     }
 
-    /// Blanks and comments, line ends too if they mean nothing here. Whether there were any.
-    fn blanks(&mut self, lines: bool) -> Result<bool, Unreadable> {
+    /// Blanks and comments, line ends too if they mean nothing here. Whether there were any. At a fault the reader stays in
+    /// front of it.
+    fn blanks(&mut self, lines: bool) -> Read<bool> {
         let start = self.at;
         loop {
             let rest = self.rest();
-            if rest.starts_with([' ', '\t']) || (lines && rest.starts_with('\n')) {
+            if rest.starts_with([' ', '\t']) {
                 self.at += 1;
-            } else if lines && rest.starts_with("//") {
-                self.at += rest.find('\n').unwrap_or(rest.len());
-            } else if rest.starts_with("/*") {
+            } else if lines && self.newline() > 0 {
+                self.line_end();
+            } else if rest.starts_with("/*") || (lines && rest.starts_with("//")) {
                 self.comment()?;
             } else if rest.starts_with('\\') {
-                // A line that goes on.
-                self.at += 1;
-                while self.rest().starts_with([' ', '\t']) {
-                    self.at += 1;
-                }
-                if self.rest().starts_with("//") {
-                    self.at += self.rest().find('\n').unwrap_or(self.rest().len());
-                }
-                if !self.rest().starts_with('\n') {
-                    return self.fail(1, "a line end is expected behind `\\`");
-                }
-                self.at += 1;
+                self.escaped_line_end()?;
+            } else if is_marker(rest) && self.begins_line() {
+                return Err(conflict(self.at));
             } else {
                 return Ok(self.at > start);
             }
         }
     }
 
-    fn comment(&mut self) -> Result<(), Unreadable> {
+    fn begins_line(&self) -> bool {
+        self.text.get(..self.at).is_some_and(|before| before.is_empty() || before.ends_with(['\n', '\u{feff}']))
+    }
+
+    /// A line that goes on.
+    fn escaped_line_end(&mut self) -> Read<()> {
         let start = self.at;
-        let mut depth = 0;
+        self.at += 1;
         loop {
             let rest = self.rest();
-            if rest.starts_with("/*") {
-                depth += 1;
-                if depth > DEEPEST {
-                    return self.fail(2, "comments are nested too deeply");
-                }
-                self.at += 2;
-            } else if rest.starts_with("*/") {
-                depth -= 1;
-                self.at += 2;
-                if depth == 0 {
-                    return Ok(());
-                }
-            } else if let Some(c) = rest.chars().next() {
-                self.at += c.len_utf8();
+            if rest.starts_with([' ', '\t']) {
+                self.at += 1;
+            } else if rest.starts_with("//") || rest.starts_with("/*") {
+                self.comment()?;
+            } else if rest.is_empty() || self.newline() > 0 {
+                self.at += self.newline();
+                return Ok(());
             } else {
                 self.at = start;
-                return self.fail(2, "this comment is not closed");
+                let fault = self.fail(1, "`\\` stands at the end of a line");
+                return fault.map_err(|e| Unreadable { label: "something follows", ..e });
             }
         }
     }
 
-    fn token(&mut self) -> Result<Token, Unreadable> {
+    fn comment(&mut self) -> Read<()> {
+        let rest = self.rest();
+        let length = if rest.starts_with("//") {
+            let line = rest.split('\n').next().unwrap_or_default();
+            let ends = line.len() < rest.len();
+            line.strip_suffix('\r').filter(|_| ends).unwrap_or(line).len()
+        } else {
+            let Some(length) = comment_length(rest) else {
+                self.stopped = true;
+                return self.unclosed(2, "this comment is not closed");
+            };
+            length
+        };
+        self.shown(rest.get(..length).unwrap_or_default(), 0)?;
+        self.comments.push(Span::new(self.at, self.at + length));
+        self.at += length;
+        Ok(())
+    }
+
+    fn value(&mut self) -> Read<Value> {
         let start = self.at;
         let rest = self.rest();
         if rest.starts_with('"') {
-            return self.quoted().map(Token::Quoted);
+            return self.quoted().map(Value::Text);
         }
         let hashes = rest.len() - rest.trim_start_matches('#').len();
         if hashes > 0 && rest.get(hashes..).is_some_and(|r| r.starts_with('"')) {
-            return self.raw(hashes).map(Token::Quoted);
+            return self.raw(hashes).map(Value::Text);
         }
-        let ends = |c: char| c.is_whitespace() || "\\/(){}[];\"=,<>".contains(c);
+        let ends = |c: char| c.is_whitespace() || "\\/(){}[];\"=,<>".contains(c) || is_unsafe_to_show(c);
         let word = rest.split(ends).next().unwrap_or_default();
         let begins = |at: usize| word.get(at..).is_some_and(|w| w.starts_with(|c: char| c.is_ascii_digit()));
         let sign = usize::from(word.starts_with(['+', '-']));
@@ -347,15 +499,15 @@ impl<'a> Reader<'a> {
         if begins(sign) {
             let digits: String = word.chars().filter(|c| *c != '_').collect();
             return match digits.parse() {
-                Ok(number) => Ok(Token::Other(Value::Integer(number))),
+                Ok(number) => Ok(Value::Integer(number)),
                 Err(_) => self.fail_at(start, "numbers are whole, and written in decimal"),
             };
         }
         match word {
-            "" => self.fail(self.peek().map_or(0, char::len_utf8), "a word is expected here"),
-            "#true" => Ok(Token::Other(Value::Bool(true))),
-            "#false" => Ok(Token::Other(Value::Bool(false))),
-            "#null" => Ok(Token::Other(Value::Null)),
+            "" => self.unexpected("a word is expected here"),
+            "#true" => Ok(Value::Bool(true)),
+            "#false" => Ok(Value::Bool(false)),
+            "#null" => Ok(Value::Null),
             "true" | "false" | "null" | "inf" | "-inf" | "nan" => {
                 self.fail_at(start, format!("it is written `#{word}`, or in quotes"))
             }
@@ -364,12 +516,12 @@ impl<'a> Reader<'a> {
             _ if word.get(sign..).is_some_and(|w| w.starts_with('.')) && begins(sign + 1) => {
                 self.fail_at(start, "numbers are whole, and written in decimal")
             }
-            _ => Ok(Token::Bare(word.to_owned())),
+            _ => Ok(Value::Bare(word.to_owned())),
         }
     }
 
     /// A text in quotes on one line.
-    fn quoted(&mut self) -> Result<String, Unreadable> {
+    fn quoted(&mut self) -> Read<String> {
         if self.rest().starts_with("\"\"\"") {
             return self.fail(3, "a text stands on one line here, in one pair of quotes");
         }
@@ -378,24 +530,27 @@ impl<'a> Reader<'a> {
         self.at += 1;
         loop {
             let rest = self.rest();
-            let plain = rest.find(['"', '\\', '\n']).unwrap_or(rest.len());
-            text.push_str(rest.get(..plain).unwrap_or_default());
-            self.at += plain;
-            match self.peek() {
-                Some('"') => {
-                    self.at += 1;
-                    return Ok(text);
+            let plain = rest.split(['"', '\\', '\n']).next().unwrap_or_default();
+            match rest.get(plain.len()..).and_then(|r| r.chars().next()) {
+                Some(c @ ('"' | '\\')) => {
+                    self.shown(plain, 0)?;
+                    text.push_str(plain);
+                    self.at += plain.len();
+                    if c == '"' {
+                        self.at += 1;
+                        return Ok(text);
+                    }
+                    text.push(self.escape()?);
                 }
-                Some('\\') => text.extend(self.escape()?),
                 _ => {
                     self.at = start;
-                    return self.fail(1, "this text is not closed");
+                    return self.unclosed(1, "this text is not closed");
                 }
             }
         }
     }
 
-    fn escape(&mut self) -> Result<Option<char>, Unreadable> {
+    fn escape(&mut self) -> Read<char> {
         let rest = self.rest().get(1..).unwrap_or_default();
         let c = match rest.chars().next() {
             Some(c @ ('"' | '\\')) => c,
@@ -411,17 +566,16 @@ impl<'a> Reader<'a> {
                 let found = digits.and_then(|d| Some((d.len(), char::from_u32(u32::from_str_radix(d, 16).ok()?)?)));
                 let Some((len, c)) = found else { return self.fail(3, "no character has this number") };
                 self.at += len + 4;
-                return Ok(Some(c));
+                return Ok(c);
             }
             _ => return self.fail(1, "nothing is written with this `\\`"),
         };
         self.at += 2;
-        Ok(Some(c))
+        Ok(c)
     }
 
     /// A text between quotes and `#` as many as in front, on one line, in which nothing is escaped.
-    fn raw(&mut self, hashes: usize) -> Result<String, Unreadable> {
-        let start = self.at;
+    fn raw(&mut self, hashes: usize) -> Read<String> {
         let close = format!("\"{}", "#".repeat(hashes));
         let inner = self.rest().get(hashes + 1..).unwrap_or_default();
         if inner.starts_with("\"\"") {
@@ -429,17 +583,29 @@ impl<'a> Reader<'a> {
         }
         match inner.split('\n').next().unwrap_or_default().split_once(&close) {
             Some((text, _)) => {
-                self.at = start + hashes + 1 + text.len() + close.len();
+                self.shown(text, hashes + 1)?;
+                self.at += hashes + 1 + text.len() + close.len();
                 Ok(text.to_owned())
             }
-            None => self.fail(hashes + 1, "this text is not closed"),
+            None => self.unclosed(hashes + 1, "this text is not closed"),
         }
     }
 }
 
-fn value(token: Token) -> Value {
-    match token {
-        Token::Bare(text) | Token::Quoted(text) => Value::Text(text),
-        Token::Other(value) => value,
+/// Bytes of the `/* … */` at the beginning, with those in it.
+fn comment_length(text: &str) -> Option<usize> {
+    let mut depth = 0_usize;
+    let mut bytes = text.bytes().enumerate().peekable();
+    while let Some((at, byte)) = bytes.next() {
+        match (byte, bytes.peek().map(|(_, next)| *next)) {
+            (b'/', Some(b'*')) => depth += 1,
+            (b'*', Some(b'/')) => depth -= 1,
+            _ => continue,
+        }
+        bytes.next();
+        if depth == 0 {
+            return Some(at + 2);
+        }
     }
+    None
 }

@@ -2,6 +2,7 @@
 
 use super::super::Plan;
 use crate::base::word::is_unsafe_to_show;
+use kdl::{KdlEntry, KdlEntryFormat, KdlIdentifier, KdlNode, KdlNodeFormat, KdlValue};
 use serde_json::{Map, Value};
 
 /// What a reader of the file should know.
@@ -48,113 +49,118 @@ pub(super) const UNTYPED: &[&str] = &["answer", "chain", "items"];
 pub(super) const LIST: &str = "list";
 
 /// The plan as a KDL 2 document, with a comment for its reader in front.
+///
+/// Node by node: as one document of the crate, 10,000 steps would take 300 MB, for 4 MB of text.
 #[must_use]
 pub fn to_kdl(plan: &Plan) -> String {
     let mut out = HEAD.to_owned();
     if let Ok(Value::Object(fields)) = serde_json::to_value(plan) {
-        for (key, value) in ordered(&fields) {
+        for (i, (key, value)) in ordered(&fields).into_iter().enumerate() {
+            out.push_str(if i > 1 { "\n" } else { "" });
             node(&mut out, 0, key, value, false);
-            if key != "version" {
-                out.push('\n');
-            }
         }
     }
-    out.truncate(out.trim_end().len());
-    out.push('\n');
     out
 }
 
-fn ordered(fields: &Map<String, Value>) -> Vec<(&String, &Value)> {
-    let mut list: Vec<(&String, &Value)> = fields.iter().collect();
-    list.sort_by_key(|(key, _)| (FIRST.iter().position(|f| f == key).unwrap_or(FIRST.len()), key.as_str()));
+fn ordered(fields: &Map<String, Value>) -> Vec<(&str, &Value)> {
+    let mut list: Vec<(&str, &Value)> = fields.iter().map(|(key, value)| (key.as_str(), value)).collect();
+    list.sort_by_key(|(key, _)| (FIRST.iter().position(|f| f == key).unwrap_or(FIRST.len()), *key));
     list
 }
 
 /// INVARIANT (depth): a plan nests a handful of levels (steps, reasons, a chain in a chain), so this recursion is bounded by
 /// its types.
 fn node(out: &mut String, depth: usize, name: &str, value: &Value, untyped: bool) {
-    out.extend(std::iter::repeat_n("    ", depth));
     let untyped = untyped || UNTYPED.contains(&name);
+    let mut node = KdlNode::new(word(name));
+    node.set_format(KdlNodeFormat { leading: " ".repeat(4 * depth), ..KdlNodeFormat::default() });
+    let mut below: Option<Vec<(&str, &Value)>> = None;
     match value {
         Value::Array(items) => {
             if untyped && items.len() < 2 {
-                out.push_str(&format!("({LIST})"));
+                node.set_ty(LIST);
             }
-            out.push_str(&word(name));
-            let inline = items.iter().map(|item| format!(" {}", scalar(item))).collect::<String>();
-            let long = items.len() > 1 && 4 * depth + name.len() + inline.chars().count() > COLUMNS;
-            if long || items.iter().any(|i| i.is_object() || i.is_array()) {
-                out.push_str(" {\n");
-                items.iter().for_each(|item| node(out, depth + 1, "-", item, untyped));
-                close(out, depth);
+            let inline: Vec<KdlEntry> = items.iter().map(|item| scalar(None, item)).collect();
+            let width = 4 * depth + name.len() + inline.iter().map(width).sum::<usize>();
+            if items.len() > 1 && width > COLUMNS || !items.iter().all(is_scalar) {
+                below = Some(items.iter().map(|item| ("-", item)).collect());
             } else {
-                out.push_str(&inline);
+                *node.entries_mut() = inline;
             }
         }
         Value::Object(fields) => {
-            out.push_str(&word(name));
-            let fields = ordered(fields);
-            let start = out.rfind('\n').map_or(0, |at| at + 1);
-            let properties = |keys: &dyn Fn(&str) -> bool| {
-                let chosen = fields.iter().filter(|(key, value)| is_scalar(value) && keys(key));
-                chosen.map(|(key, value)| format!(" {}={}", word(key), scalar(value))).collect::<String>()
-            };
-            let all = properties(&|_| true);
-            let flat = !fields.is_empty() && fields.iter().all(|(_, value)| is_scalar(value));
-            if fields.is_empty() {
-                out.push_str(" {}");
-            } else if flat && out.len() - start + all.chars().count() <= COLUMNS && name != "env" {
-                out.push_str(&all);
-            } else {
-                let title = |key: &str| name == "-" && TITLES.contains(&key);
-                out.push_str(&properties(&title));
-                let below: Vec<_> = fields.iter().filter(|(key, value)| !(title(key) && is_scalar(value))).collect();
-                if below.is_empty() {
-                    out.push('\n');
-                    return;
-                }
-                out.push_str(" {\n");
-                below.iter().for_each(|(key, value)| node(out, depth + 1, key, value, untyped));
-                close(out, depth);
+            let mut rest = ordered(fields);
+            let inline = rest.iter().filter(|(_, v)| is_scalar(v)).map(|(key, value)| scalar(Some(key), value));
+            let mut inline: Vec<KdlEntry> = inline.collect();
+            let width = node.to_string().len() + inline.iter().map(width).sum::<usize>();
+            if fields.is_empty() || inline.len() < fields.len() || width > COLUMNS || name == "env" {
+                let is_title = |key: &str| name == "-" && TITLES.contains(&key);
+                inline.retain(|entry| entry.name().is_some_and(|name| is_title(name.value())));
+                rest.retain(|(key, value)| !(is_title(key) && is_scalar(value)));
+                below = (fields.is_empty() || !rest.is_empty()).then_some(rest);
             }
+            *node.entries_mut() = inline;
         }
-        value => {
-            out.push_str(&word(name));
-            out.extend([" ", &scalar(value)]);
+        value => node.push(scalar(None, value)),
+    }
+    out.push_str(&node.to_string());
+    match below {
+        Some(nodes) if nodes.is_empty() => out.push_str(" {}"),
+        Some(nodes) => {
+            out.push_str(" {\n");
+            nodes.into_iter().for_each(|(name, value)| self::node(out, depth + 1, name, value, untyped));
+            out.push_str(&" ".repeat(4 * depth));
+            out.push('}');
         }
+        None => {}
     }
     out.push('\n');
 }
 
-fn close(out: &mut String, depth: usize) {
-    out.extend(std::iter::repeat_n("    ", depth));
-    out.push('}');
+fn width(entry: &KdlEntry) -> usize {
+    entry.to_string().chars().count()
 }
 
 fn is_scalar(value: &Value) -> bool {
     !value.is_array() && !value.is_object()
 }
 
-fn scalar(value: &Value) -> String {
-    match value {
-        Value::String(text) => quoted(text),
-        Value::Bool(true) => "#true".to_owned(),
-        Value::Bool(false) => "#false".to_owned(),
-        Value::Number(number) => number.to_string(),
-        Value::Null | Value::Array(_) | Value::Object(_) => "#null".to_owned(),
+fn scalar(name: Option<&str>, said: &Value) -> KdlEntry {
+    match said {
+        Value::String(text) => value(name, text.as_str(), quoted(text, is_odd)),
+        Value::Bool(yes) => value(name, *yes, format!("#{yes}")),
+        Value::Number(number) => value(name, number.as_i128().unwrap_or_default(), number.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => value(name, KdlValue::Null, "#null".to_owned()),
     }
 }
 
+/// A value, written as `repr`: the crate leaves out quotes where it can, and we do not, so that each value of a kind looks alike.
+pub(crate) fn value(name: Option<&str>, said: impl Into<KdlValue>, repr: String) -> KdlEntry {
+    let mut entry = KdlEntry::new(said);
+    entry.set_name(name.map(word));
+    entry.set_format(KdlEntryFormat { leading: " ".to_owned(), value_repr: repr, ..KdlEntryFormat::default() });
+    entry
+}
+
 /// A name: bare when it is a plain one.
-fn word(name: &str) -> String {
+fn word(name: &str) -> KdlIdentifier {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     let begins = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') || name == "-";
     let keyword = matches!(name, "true" | "false" | "null" | "inf" | "nan");
-    if begins && name.chars().all(plain) && !keyword { name.to_owned() } else { quoted(name) }
+    let bare = begins && name.chars().all(plain) && !keyword;
+    let mut word = KdlIdentifier::from(name);
+    word.set_repr(if bare { name.to_owned() } else { quoted(name, is_odd) });
+    word
 }
 
-/// A text in quotes on one line, everything escaped that KDL or a terminal would not take as it stands.
-fn quoted(text: &str) -> String {
+/// What KDL or a terminal would not take as it stands, and blanks that look like another one.
+fn is_odd(c: char) -> bool {
+    is_unsafe_to_show(c) || (c != ' ' && c.is_whitespace())
+}
+
+/// A text in quotes on one line, with escapes for the characters that `is_escaped` names.
+pub(crate) fn quoted(text: &str, is_escaped: fn(char) -> bool) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
     for c in text.chars() {
@@ -164,9 +170,7 @@ fn quoted(text: &str) -> String {
             '\n' => out.push_str("\\n"),
             '\r' => out.push_str("\\r"),
             '\t' => out.push_str("\\t"),
-            c if is_unsafe_to_show(c) || c.is_control() || (c != ' ' && c.is_whitespace()) => {
-                out.push_str(&format!("\\u{{{:x}}}", u32::from(c)));
-            }
+            c if is_escaped(c) => out.push_str(&format!("\\u{{{:x}}}", u32::from(c))),
             c => out.push(c),
         }
     }

@@ -3,6 +3,7 @@
 use super::{Results, what};
 use crate::base::source::Source;
 use crate::base::span::SourceId;
+use crate::base::word::is_unsafe_to_show;
 use std::fmt::Write as _;
 
 /// One `testsuite` for each file, one `testcase` for each test. Nothing depends on the clock, so there is no time in it.
@@ -67,7 +68,8 @@ pub fn document(results: &Results<'_>) -> String {
     out
 }
 
-/// Text for an attribute or an element. What XML 1.0 cannot hold at all is shown as vplan shows it.
+/// Text for an attribute or an element. What XML 1.0 cannot hold at all, or a reader would not see, is
+/// shown as vplan shows it.
 fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -80,6 +82,7 @@ fn escape(text: &str) -> String {
             '\n' => out.push_str("&#10;"),
             '\t' => out.push_str("&#9;"),
             '\r' => out.push_str("&#13;"),
+            c if is_unsafe_to_show(c) => out.extend(c.escape_unicode()),
             '\u{20}'..='\u{7e}' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..='\u{10ffff}' => {
                 out.push(c);
             }
@@ -101,6 +104,7 @@ mod tests {
             ("a\nb\tc\r", "a&#10;b&#9;c&#13;"),
             ("é日\u{10000}", "é日\u{10000}"),
             ("\u{1b}[2J\u{7f}\u{fffe}", "\\u{1b}[2J\\u{7f}\\u{fffe}"),
+            ("a\u{202e}b", "a\\u{202e}b"),
         ] {
             assert_eq!(escape(text), want);
         }

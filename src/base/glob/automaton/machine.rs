@@ -1,0 +1,170 @@
+//! How does a glob read a path, character by character?
+
+use crate::base::glob::Glob;
+use crate::base::glob::pattern::{Class, Part, Pattern, Segment, first_char};
+use crate::base::path::RepoPath;
+
+/// What one character must be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::base::glob) enum Token {
+    Any,
+    Char(char),
+    /// An index into [`Machine::classes`].
+    Class(usize),
+}
+
+/// A node of an automaton: a place in the text of a glob.
+#[derive(Clone, Debug)]
+pub(in crate::base::glob) struct Node {
+    /// What takes a character from here, and to where.
+    pub step: Option<(Token, Vec<u32>)>,
+    /// Where a `/` leads.
+    pub slash: Vec<u32>,
+    /// The glob, when a path that ends here is selected.
+    pub accepts: Option<usize>,
+}
+
+/// Some globs as one automaton.
+#[derive(Clone, Debug, Default)]
+pub(in crate::base::glob) struct Machine<'a> {
+    pub nodes: Vec<Node>,
+    pub start: Vec<u32>,
+    pub classes: Vec<&'a Class>,
+}
+
+impl<'a> Machine<'a> {
+    /// One alternative of a glob, whose size is bounded by that of a glob.
+    pub fn of(pattern: &'a Pattern) -> Self {
+        let mut machine = Self::default();
+        let _ = machine.add(pieces(pattern), 0, usize::MAX);
+        machine.finish();
+        machine
+    }
+
+    /// Adds a glob under a number. `None` when there are `most` nodes.
+    pub fn add_glob(&mut self, glob: &'a Glob, number: usize, most: usize) -> Option<()> {
+        glob.alternatives().iter().try_for_each(|pattern| self.add(pieces(pattern), number, most))
+    }
+
+    /// Adds what lies below a directory.
+    pub fn add_below(&mut self, dir: &'a RepoPath, number: usize, most: usize) -> Option<()> {
+        let mut list: Vec<Piece> = dir.segments().map(|name| Piece::One(literal(name))).collect();
+        list.extend([Piece::Any, Piece::One(vec![Letters::Star])]);
+        self.add(list, number, most)
+    }
+
+    /// Says that all are added.
+    pub fn finish(&mut self) {
+        self.start.sort_unstable();
+        self.start.dedup();
+    }
+
+    /// Adds an automaton for one alternative, from its end to its beginning, so that what comes next is known already.
+    fn add(&mut self, pieces: Vec<Piece<'a>>, glob: usize, most: usize) -> Option<()> {
+        // The nodes at which the segment behind begins, and whether a path may end in front of it.
+        let mut behind: Vec<u32> = Vec::new();
+        let mut may_end = true;
+        for piece in pieces.into_iter().rev() {
+            let mut entry = match piece {
+                Piece::Any => {
+                    let this = self.next(most)?;
+                    let mut again = vec![this];
+                    again.extend(&behind);
+                    let accepts = may_end.then_some(glob);
+                    self.nodes.push(Node { step: Some((Token::Any, vec![this])), slash: again.clone(), accepts });
+                    // A `**` takes no segment at all, too: in front of it a path may end if it may end behind it.
+                    again
+                }
+                Piece::One(letters) => {
+                    let end = self.next(most)?;
+                    self.nodes.push(Node { step: None, slash: behind, accepts: may_end.then_some(glob) });
+                    may_end = false;
+                    let mut entry = vec![end];
+                    for letter in letters.into_iter().rev() {
+                        let this = self.next(most)?;
+                        let (token, to, from) = match letter {
+                            Letters::Star => {
+                                entry.push(this);
+                                (Token::Any, entry.clone(), entry)
+                            }
+                            Letters::One => (Token::Any, entry, vec![this]),
+                            Letters::Char(c) => (Token::Char(c), entry, vec![this]),
+                            Letters::Class(class) => (Token::Class(self.class(class)), entry, vec![this]),
+                        };
+                        self.nodes.push(Node { step: Some((token, to)), slash: Vec::new(), accepts: None });
+                        entry = from;
+                    }
+                    entry
+                }
+            };
+            entry.sort_unstable();
+            entry.dedup();
+            behind = entry;
+        }
+        self.start.extend(behind);
+        Some(())
+    }
+
+    fn next(&self, most: usize) -> Option<u32> {
+        (self.nodes.len() < most).then_some(())?;
+        u32::try_from(self.nodes.len()).ok()
+    }
+
+    fn class(&mut self, class: &'a Class) -> usize {
+        self.classes.iter().position(|known| *known == class).unwrap_or_else(|| {
+            self.classes.push(class);
+            self.classes.len() - 1
+        })
+    }
+
+    pub fn node(&self, index: u32) -> Option<&Node> {
+        usize::try_from(index).ok().and_then(|i| self.nodes.get(i))
+    }
+}
+
+/// A segment of a glob, character by character.
+pub(in crate::base::glob) enum Piece<'a> {
+    Any,
+    One(Vec<Letters<'a>>),
+}
+
+pub(in crate::base::glob) enum Letters<'a> {
+    Star,
+    One,
+    Char(char),
+    Class(&'a Class),
+}
+
+/// One alternative of a glob, segment by segment.
+pub(in crate::base::glob) fn pieces(pattern: &Pattern) -> Vec<Piece<'_>> {
+    let prefix = pattern.prefix.split(|b| *b == b'/').filter(|name| !name.is_empty());
+    let mut list: Vec<Piece> = prefix.map(|name| Piece::One(literal(name))).collect();
+    list.extend(pattern.rest.iter().map(|segment| match segment {
+        Segment::Any => Piece::Any,
+        Segment::Literal(name) => Piece::One(literal(name)),
+        Segment::Wild(parts) => {
+            let mut letters = Vec::new();
+            for part in parts {
+                match part {
+                    Part::Star => letters.push(Letters::Star),
+                    Part::One => letters.push(Letters::One),
+                    Part::Class(class) => letters.push(Letters::Class(class)),
+                    Part::Text(text) => letters.extend(literal(text)),
+                }
+            }
+            Piece::One(letters)
+        }
+    }));
+    list
+}
+
+/// The characters of a name, which stands in a contract and is therefore UTF-8.
+fn literal(name: &[u8]) -> Vec<Letters<'static>> {
+    let mut letters = Vec::new();
+    let mut rest = name;
+    while let Some((c, behind)) = first_char(rest) {
+        letters.push(c.map_or(Letters::One, Letters::Char));
+        rest = behind;
+    }
+    letters
+}

@@ -1,0 +1,153 @@
+//! Which states do paths reach, and by which path that is good to read?
+
+use super::alphabet::{Family, Letter};
+use super::machine::{Machine, Token};
+use super::{Atom, Limits, Set};
+use crate::base::path::RepoPath;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+
+/// Where in a segment a path stands.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Spot {
+    /// At its beginning.
+    Start,
+    /// Behind `.`.
+    Dot,
+    /// Behind `..`.
+    DotDot,
+    /// In a name that no path forbids.
+    Name,
+}
+
+type State = (Spot, Vec<u32>);
+
+/// How a state was reached first: from where, by which letter (`/` for none).
+struct Reached {
+    from: Option<(usize, Option<Letter>)>,
+    state: State,
+}
+
+const SLASH: u64 = 7;
+/// A name that begins with a dot is found last among equals.
+const HIDDEN: u64 = 20;
+
+/// All atoms of some sets of paths, the most readable first: states are reached in the order of how readable a path leads there.
+/// `globs`: how many there are in the machine.
+pub(super) fn explore(machine: &Machine, sets: &[Set], globs: usize, limits: &Limits) -> Option<Vec<Atom>> {
+    let families = machine.alphabet();
+    let start: State = (Spot::Start, machine.start.clone());
+    let mut numbers: BTreeMap<State, usize> = BTreeMap::from([(start.clone(), 0)]);
+    let mut reached = vec![Reached { from: None, state: start }];
+    let mut costs = vec![0_u64];
+    let mut heap = BinaryHeap::from([Reverse((0_u64, 0_usize))]);
+    let mut known: BTreeMap<Vec<bool>, usize> = BTreeMap::new();
+    let mut atoms = Vec::new();
+    while let Some(Reverse((cost, number))) = heap.pop() {
+        if costs.get(number).is_none_or(|least| cost > *least) {
+            continue;
+        }
+        let Some((spot, nodes)) = reached.get(number).map(|r| r.state.clone()) else { continue };
+        if spot == Spot::Name {
+            let mut accepted = vec![false; globs];
+            for glob in nodes.iter().filter_map(|n| machine.node(*n)?.accepts) {
+                if let Some(slot) = accepted.get_mut(glob) {
+                    *slot = true;
+                }
+            }
+            let inside: Vec<bool> = sets.iter().map(|set| set.holds(&accepted)).collect();
+            if let std::collections::btree_map::Entry::Vacant(slot) = known.entry(inside.clone()) {
+                if atoms.len() == limits.atoms {
+                    return None;
+                }
+                slot.insert(atoms.len());
+                atoms.push(Atom { inside, example: path(&reached, number)? });
+            }
+        }
+        for (letter, next, more) in successors(machine, &families, spot, &nodes) {
+            let total = cost + more;
+            let target = match numbers.get(&next) {
+                Some(target) => *target,
+                None if reached.len() == limits.states => return None,
+                None => {
+                    numbers.insert(next.clone(), reached.len());
+                    reached.push(Reached { from: None, state: next });
+                    costs.push(u64::MAX);
+                    reached.len() - 1
+                }
+            };
+            if let (Some(least), Some(entry)) = (costs.get_mut(target), reached.get_mut(target))
+                && total < *least
+            {
+                *least = total;
+                entry.from = Some((number, letter));
+                heap.push(Reverse((total, target)));
+            }
+        }
+    }
+    Some(atoms)
+}
+
+/// The states that follow, each with the letter that leads there and what it costs. Letters that lead to the same are one.
+fn successors(machine: &Machine, families: &[Family], spot: Spot, nodes: &[u32]) -> Vec<(Option<Letter>, State, u64)> {
+    let mut found = Vec::new();
+    let live = || nodes.iter().filter_map(|n| machine.node(*n));
+    if spot == Spot::Name {
+        let next = sorted(live().flat_map(|node| node.slash.iter().copied()).collect());
+        found.push((None, (Spot::Start, next), SLASH));
+    }
+    let mut named: BTreeSet<char> =
+        live().filter_map(|n| if let Some((Token::Char(c), _)) = &n.step { Some(*c) } else { None }).collect();
+    if spot != Spot::Name {
+        named.insert('.');
+    }
+    for (held, letters) in families {
+        let mut other = false;
+        for letter in letters {
+            let is_named = letter.shown.is_some_and(|c| named.contains(&c));
+            // Of the letters that nothing here names, the first stands for all.
+            if !is_named && std::mem::replace(&mut other, true) {
+                continue;
+            }
+            let takes = |token: &Token| match token {
+                Token::Any => true,
+                Token::Char(c) => letter.shown == Some(*c),
+                Token::Class(class) => held.get(*class).copied().unwrap_or(false),
+            };
+            let next = live().filter_map(|n| n.step.as_ref()).filter(|(token, _)| takes(token));
+            let next = sorted(next.flat_map(|(_, to)| to.iter().copied()).collect());
+            let (to, more) = match (spot, letter.shown) {
+                (Spot::Start, Some('.')) => (Spot::Dot, HIDDEN),
+                (Spot::Start, Some('-' | '@')) => (Spot::Name, HIDDEN),
+                (Spot::Dot, Some('.')) => (Spot::DotDot, HIDDEN),
+                _ => (Spot::Name, 0),
+            };
+            found.push((Some(*letter), (to, next), letter.cost + more));
+        }
+    }
+    found
+}
+
+fn sorted(mut nodes: Vec<u32>) -> Vec<u32> {
+    nodes.sort_unstable();
+    nodes.dedup();
+    nodes
+}
+
+/// The path that leads to a state.
+fn path(reached: &[Reached], mut number: usize) -> Option<RepoPath> {
+    let mut letters = Vec::new();
+    while let Some((from, letter)) = reached.get(number)?.from {
+        letters.push(letter);
+        number = from;
+    }
+    let mut bytes = Vec::new();
+    for letter in letters.into_iter().rev() {
+        match letter {
+            None => bytes.push(b'/'),
+            Some(Letter { shown: None, .. }) => bytes.push(0xff),
+            Some(Letter { shown: Some(c), .. }) => bytes.extend(c.encode_utf8(&mut [0; 4]).bytes()),
+        }
+    }
+    RepoPath::from_exact(&bytes)
+}

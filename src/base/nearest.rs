@@ -1,0 +1,69 @@
+//! Which known word did the user mean?
+
+use std::cell::Cell;
+
+/// The known word nearest to a misspelt one, if one is near enough: equal but for case, or within a third of its length, and three,
+/// of insertions, deletions, changes and swaps. Of very short words each is near to any other, so they count when they are equal
+/// but for case. The first of equally near ones.
+pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    nearest_within(word, known, &Cell::new(usize::MAX))
+}
+
+/// The same, for texts that may be made of misspelt words: `budget` is how many comparisons may still be made, of all calls
+/// together. None when it is used up.
+pub fn nearest_within<'a>(
+    word: &str,
+    known: impl IntoIterator<Item = &'a str>,
+    budget: &Cell<usize>,
+) -> Option<&'a str> {
+    let most = |name: &str| (name.len().max(word.len()) / 3).clamp(1, 3);
+    // Comparing costs the product of both lengths, and longer words are no slips of the finger.
+    if word.len() > LONGEST {
+        return None;
+    }
+    let lower = word.to_lowercase();
+    let mut best: Option<(usize, &str)> = None;
+    for name in known.into_iter().filter(|name| name.len().abs_diff(word.len()) <= most(name)) {
+        budget.set(budget.get().checked_sub(1)?);
+        let distance = strsim::osa_distance(&name.to_lowercase(), &lower);
+        let is_near = distance == 0 || (distance <= most(name) && name.len() > 2);
+        if is_near && best.is_none_or(|(least, _)| distance < least) {
+            best = Some((distance, name));
+        }
+    }
+    best.map(|(_, name)| name)
+}
+
+/// The longest word that was meant to be another one, in bytes.
+const LONGEST: usize = 128;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slips() {
+        let known = ["byRole", "run", "timeout", "tier", "needs", "test"];
+        for (word, want) in [
+            ("byrole", Some("byRole")),
+            ("timeot", Some("timeout")),
+            ("tets", Some("test")),
+            ("rnu", Some("run")),
+            ("x", None),
+            ("completely", None),
+            ("", None),
+            ("TIMEOUTS", Some("timeout")),
+        ] {
+            assert_eq!(nearest(word, known), want, "{word}");
+        }
+    }
+
+    #[test]
+    fn comparisons_are_counted() {
+        let budget = Cell::new(2);
+        // Names of quite another length cost nothing.
+        assert_eq!(nearest_within("testr", ["abcdefghijk", "tests", "tester"], &budget), Some("tests"));
+        assert_eq!(budget.get(), 0);
+        assert_eq!(nearest_within("testr", ["tester"], &budget), None);
+    }
+}

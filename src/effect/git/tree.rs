@@ -1,0 +1,111 @@
+//! Which file is at a path of a commit? The one that would be there if the commit were checked out.
+//!
+//! So a symlink is followed as the work tree's is, as long as it stays inside: a contract behind one would otherwise be there
+//! in the work tree and not in the revision that it is compared with, and whatever is taken out of it would pass as new.
+
+use super::error::GitError;
+use super::object::Oid;
+use super::{Git, split_nul};
+use crate::base::path::RepoPath;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt as _;
+
+/// The most symlinks on the way to a file, as on Linux.
+const MAX_LINKS: usize = 40;
+/// The most bytes of a symlink's target.
+const MAX_TARGET: u64 = 4096;
+
+/// What a tree has under a name.
+struct Entry {
+    mode: Vec<u8>,
+    id: Vec<u8>,
+    /// Only files and symlinks have one.
+    size: Option<u64>,
+}
+
+impl Entry {
+    fn is_file(&self) -> bool {
+        self.mode.starts_with(b"100")
+    }
+
+    fn is_link(&self) -> bool {
+        self.mode == b"120000"
+    }
+
+    fn is_directory(&self) -> bool {
+        self.mode == b"040000"
+    }
+}
+
+impl Git {
+    /// The content of a regular file in a commit, symlinks inside the repository followed; `None` when there is no such file.
+    ///
+    /// # Errors
+    /// What git says, and a content of more than `cap` bytes.
+    pub fn file_at(&self, commit: &Oid, path: &RepoPath, cap: u64) -> Result<Option<Vec<u8>>, GitError> {
+        let large = || GitError::TooLarge { path: path.to_string(), cap };
+        match self.entry(commit, path.as_bytes())? {
+            Some(entry) if entry.is_file() => return self.blob(&entry, cap)?.ok_or_else(large).map(Some),
+            Some(entry) if !entry.is_link() => return Ok(None),
+            None if !path.as_bytes().contains(&b'/') => return Ok(None),
+            _ => {}
+        }
+        let mut pending: Vec<Vec<u8>> = parts(path.as_bytes());
+        let mut walked: Vec<Vec<u8>> = Vec::new();
+        let mut links = 0;
+        while let Some(part) = pending.pop() {
+            match part.as_slice() {
+                b"" | b"." => continue,
+                b".." if walked.pop().is_some() => continue,
+                b".." => return Ok(None),
+                _ => walked.push(part),
+            }
+            let Some(entry) = self.entry(commit, &walked.join(&b'/'))? else { return Ok(None) };
+            if entry.is_link() {
+                links += 1;
+                let target = self.blob(&entry, MAX_TARGET)?.filter(|t| !t.starts_with(b"/") && links <= MAX_LINKS);
+                let Some(target) = target else { return Ok(None) };
+                walked.pop();
+                pending.extend(parts(&target));
+            } else if entry.is_file() && pending.is_empty() {
+                return self.blob(&entry, cap)?.ok_or_else(large).map(Some);
+            } else if !entry.is_directory() {
+                return Ok(None);
+            }
+        }
+        Ok(None)
+    }
+
+    fn entry(&self, commit: &Oid, path: &[u8]) -> Result<Option<Entry>, GitError> {
+        let mut args: Vec<OsString> = ["ls-tree", "-z", "-l", "--full-tree"].map(OsString::from).to_vec();
+        args.push(commit.to_string().into());
+        args.push("--".into());
+        args.push(OsString::from_vec(path.to_vec()));
+        let listing = self.ask(&args)?;
+        let unreadable = || GitError::Unreadable("ls-tree".to_owned());
+        let Some(record) = split_nul(&listing).into_iter().next() else { return Ok(None) };
+        let head = record.split(|b| *b == b'\t').next().ok_or_else(unreadable)?;
+        let mut fields = head.split(|b| *b == b' ').filter(|f| !f.is_empty());
+        let (Some(mode), Some(_), Some(id), Some(size)) = (fields.next(), fields.next(), fields.next(), fields.next())
+        else {
+            return Err(unreadable());
+        };
+        let size = std::str::from_utf8(size).ok().and_then(|s| s.parse().ok());
+        Ok(Some(Entry { mode: mode.to_vec(), id: id.to_vec(), size }))
+    }
+
+    /// `None` when it is larger than `cap`.
+    fn blob(&self, entry: &Entry, cap: u64) -> Result<Option<Vec<u8>>, GitError> {
+        let unreadable = || GitError::Unreadable("ls-tree".to_owned());
+        if entry.size.ok_or_else(unreadable)? > cap {
+            return Ok(None);
+        }
+        let id = Oid::parse(&entry.id).ok_or_else(unreadable)?;
+        self.ask(&["cat-file", "blob", &id.to_string()]).map(Some)
+    }
+}
+
+/// The parts of a path, the last one first.
+fn parts(path: &[u8]) -> Vec<Vec<u8>> {
+    path.rsplit(|b| *b == b'/').map(<[u8]>::to_vec).collect()
+}
