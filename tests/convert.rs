@@ -555,7 +555,8 @@ fn what_is_written_where() {
         Project::git_with(&[("verify.contract.json", SMALL), ("lossy.json", "{\"commands\": [\"a | b\"], \"x\": 1}")]);
     project.run(&["import", "verify.contract.json", "--stdout"]).exits(0).says("run true").warns("1 check");
     assert!(!project.exists("contracts"));
-    project.run(&["import", "verify.contract.json", "-o", "mine.vplan"]).exits(0).says("mine.vplan");
+    let ran = project.run(&["import", "verify.contract.json", "-o", "mine.vplan"]);
+    ran.exits(0).says("next: `vplan check --contract mine.vplan`");
     project.run(&["import", "verify.contract.json", "-o", "mine.vplan"]).exits(2).warns("--force");
     project
         .run(&["import", "verify.contract.json"])

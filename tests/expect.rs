@@ -347,6 +347,10 @@ fn imported_checks_have_their_names() {
     ]);
     project.run(&["test", "--min-coverage", "100"]).exits(0).says("2 tests passed");
     project.run(&["test", "contracts/b.test.vplan"]).exits(0).says("  contracts/web.vplan:3  web/unit: in no plan\n");
+    // What comes from elsewhere has its tests there.
+    project.write("contracts/verify.vplan", main.replace("check all", "import \"std:docs@1\" as docs\ncheck all"));
+    let ran = project.run(&["test", "--min-coverage", "100"]);
+    ran.exits(0).says("coverage 100%").says("  not counted: ");
     project.write("contracts/verify.vplan", main.replace("web/lint all", "web/lnit all"));
     project.run(&["test"]).exits(3).warns("unknown check `web/lnit`").warns("web/lint");
     project.write("contracts/verify.vplan", main.replace("web.vplan", "none.vplan"));

@@ -10,6 +10,7 @@ use crate::cli::render::style::count;
 use crate::cli::session::locate;
 use crate::cli::terminal::Terminal;
 use crate::contract::Contract;
+use crate::effect::load::DEFAULT_CONTRACT;
 use crate::effect::{files, input, load};
 use crate::front::convert::{self, Conversion, Weight, convert, tell, text, verify};
 use crate::run::verdict::Exit;
@@ -259,7 +260,8 @@ impl Account<'_> {
             }
         }
         if !output.is_empty() {
-            out.push_str("next: `vplan check` compares the contract with the repository\n");
+            let which = if output == DEFAULT_CONTRACT { String::new() } else { format!(" --contract {output}") };
+            out.push_str(&format!("next: `vplan check{which}` compares the contract with the repository\n"));
         }
         out
     }

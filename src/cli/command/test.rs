@@ -28,8 +28,8 @@ path exists when the test says so with `exists`, and not otherwise.
 
 Coverage counts items: each check (in the plan of some test), each conditional block twice (some test found it true, some test \
 found it false; a test counts when all blocks around it apply), each risk trigger (a changed file of some test pulled it), and \
-each role that the contract names in `byRole` or `role` (some test has it). Percentages are rounded down. Covered means touched, \
-not asserted.
+each role that the contract names in `byRole` or `role` (some test has it). What `std:` and `git+` \
+imports bring is not counted: it is tested where it comes from. Percentages are rounded down. Covered means touched, not asserted.
 
 Exit codes: 0 all tests passed; 2 usage, also when no title contains the text of --filter; 3 the contract or a file of tests is \
 invalid; 40 a test failed, or coverage is below --min-coverage; 44 there is no test, so nothing was verified.";

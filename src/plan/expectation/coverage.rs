@@ -105,6 +105,9 @@ impl Count {
 /// What the tests of a contract touched, and what they did not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Coverage {
+    /// Items of files that are not of this repository (`std:`, `git+`), which have their own tests: they are counted nowhere
+    /// else.
+    pub elsewhere: usize,
     /// By kind.
     pub kinds: BTreeMap<ItemKind, Count>,
     /// What no test touched, by kind, then in file order.
@@ -125,7 +128,8 @@ impl Coverage {
             pulled.extend(&touched.pulled);
             roles.insert(touched.role.as_str());
         }
-        let mut coverage = Self { kinds: ItemKind::ALL.map(|k| (k, Count::default())).into(), uncovered: Vec::new() };
+        let mut coverage =
+            Self { elsewhere: 0, kinds: ItemKind::ALL.map(|k| (k, Count::default())).into(), uncovered: Vec::new() };
         let file = |source| contract.imported(source).unwrap_or(&contract.path);
         for (i, check) in contract.checks.iter().enumerate() {
             let place = (file(check.place.source), check.line);
@@ -154,6 +158,10 @@ impl Coverage {
     }
 
     fn add(&mut self, covered: bool, kind: ItemKind, name: &str, (file, line): (&str, usize), never: &'static str) {
+        if file.starts_with("std:") || file.starts_with("git+") {
+            self.elsewhere += 1;
+            return;
+        }
         let count = self.kinds.entry(kind).or_default();
         count.total += 1;
         count.covered += usize::from(covered);

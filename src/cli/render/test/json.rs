@@ -71,6 +71,7 @@ fn coverage(results: &Results<'_>) -> Value {
     let item = |i: &Item| json!({ "file": i.file, "kind": i.kind, "line": i.line, "name": i.name, "never": i.never });
     let mut all = count(&results.coverage.total());
     if let Some(map) = all.as_object_mut() {
+        map.insert("elsewhere".to_owned(), results.coverage.elsewhere.into());
         map.insert("kinds".to_owned(), Value::Object(kinds.collect()));
         map.insert("uncovered".to_owned(), results.coverage.uncovered.iter().map(item).collect());
     }

@@ -66,6 +66,10 @@ fn coverage(results: &Results<'_>, color: bool, out: &mut String) {
     let total = results.coverage.total().percent();
     let parts = if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
     out.push_str(&format!("coverage {total}%{parts}\n"));
+    if results.coverage.elsewhere > 0 {
+        let text = format!("  not counted: {} of imports from elsewhere", count(results.coverage.elsewhere, "item"));
+        out.push_str(&format!("{}\n", paint(color, Tone::Faint, &text)));
+    }
     let uncovered = &results.coverage.uncovered;
     for item in uncovered.iter().take(UNCOVERED) {
         let place = format!("{}:{}", visible(item.file.as_bytes()), item.line);
