@@ -233,8 +233,8 @@ fn what_loosens_and_what_tightens() {
         (
             format!("{PLAIN}check bundle: make\n"),
             format!("{PLAIN}whenAbsent \"dist/app.js\" {{\n  check bundle: make\n}}\n"),
-            ("check `bundle`: applies always -> `whenAbsent dist/app.js`", "exists \"dist/app.js\""),
-            ("check `bundle`: applies `whenAbsent dist/app.js` -> always", "exists \"dist/app.js\""),
+            ("check `bundle`: applies always -> `whenAbsent \"dist/app.js\"`", "exists \"dist/app.js\""),
+            ("check `bundle`: applies `whenAbsent \"dist/app.js\"` -> always", "exists \"dist/app.js\""),
         ),
     ];
     let project = Project::bare();

@@ -1,36 +1,9 @@
 //! The contracts of `contracts/examples/`, each against a small real tree with the real tools, and each recovery rule on a real
 //! failure. A tool that is missing skips its test, aloud; with `VPLAN_TEST_TOOLS=required` (as in CI) it fails it.
 
+use crate::support::tree::{copy, have, is_there};
 use crate::support::{Project, Ran};
 use std::path::Path;
-use std::process::{Command, Stdio};
-
-/// Whether all these programs are there.
-fn have(programs: &[&str]) -> bool {
-    let missing: Vec<&&str> = programs
-        .iter()
-        .filter(|p| Command::new(p).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_err())
-        .collect();
-    let required = std::env::var_os("VPLAN_TEST_TOOLS").is_some_and(|v| v == "required");
-    assert!(missing.is_empty() || !required, "{missing:?} missing");
-    if !missing.is_empty() {
-        eprintln!("SKIPPED: {missing:?} not on this machine");
-    }
-    missing.is_empty()
-}
-
-fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let target = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            copy(&entry.path(), &target)
-        } else {
-            assert!(std::fs::copy(entry.path(), target).is_ok())
-        }
-    }
-}
 
 /// A repository with the tree and the contract of an example, committed. Words of the contract are replaced as told.
 fn example(name: &str, replace: &[(&str, &str)]) -> Project {
@@ -161,7 +134,7 @@ fn node() {
         return;
     }
     // The contract is written for pnpm and uses nothing that npm lacks; where pnpm is missing, npm stands in for it.
-    let manager = if Command::new("pnpm").arg("--version").output().is_ok() { "pnpm run" } else { "npm run" };
+    let manager = if is_there("pnpm") { "pnpm run" } else { "npm run" };
     let project = example("pnpm-monorepo", &[("pnpm run", manager)]);
     all_pass(&run(&project, &["--changed", "apps/api/src/server.js"]), &["lint", "api-tests"]);
     all_pass(

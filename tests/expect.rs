@@ -6,7 +6,8 @@ use proptest::sample::Index;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::Path;
-use vplan::arbitrary::plan::{contract, request};
+use vplan::arbitrary::plan::{contract, plain_check, plain_contract, request};
+use vplan::base::change::{ChangeSet, ChangedFile, Status};
 use vplan::base::diagnostic::Diagnostics;
 use vplan::base::path::RepoPath;
 use vplan::base::source::{Source, Sources};
@@ -513,6 +514,45 @@ fn meaning(expect: &Expect) -> Meaning {
     let commands = expect.commands.iter().map(|c| c.to_text()).collect();
     let request = Request { explicit: Vec::new(), ..expectation::request(expect) };
     (request, commands, expect.exists.clone(), expect.assertions.iter().map(names).collect())
+}
+
+/// Names that look like something else are read back as what they are.
+#[test]
+fn odd_paths_survive() {
+    let file = |path: &str, status| ChangedFile { path: RepoPath::from_exact(path.as_bytes()).unwrap(), status };
+    let changed = vec![
+        file("added:y", Status::Modified),
+        file("deleted:", Status::Added),
+        file(":z", Status::Modified),
+        file("modified:added:q", Status::Deleted),
+        file("a b\\\"'\u{202e}\n", Status::Modified),
+        file("#c", Status::Deleted),
+        file("{d", Status::Added),
+        file("--at", Status::Modified),
+    ];
+    let request = Request {
+        role: Some("tester".to_owned()),
+        changed: ChangeSet::new(changed),
+        risk: Risk::High,
+        boundaries: vec![Boundary::RunEnd],
+        ..Request::default()
+    };
+    let exists: BTreeSet<RepoPath> =
+        ["added:y", "Cargo.toml", "\\"].iter().map(|p| RepoPath::from_exact(p.as_bytes()).unwrap()).collect();
+    let contract = plain_contract(vec![plain_check("unit"), plain_check("lint")]);
+    for (kind, names) in [
+        (AssertionKind::Plan, vec!["unit".to_owned(), "lint".to_owned()]),
+        (AssertionKind::Runs, vec!["lint".to_owned()]),
+        (AssertionKind::Plan, vec![]),
+    ] {
+        let text = write_expect("the \"title\"", &request, &exists, kind, &names).unwrap();
+        let read = read(&contract, &text).unwrap();
+        let want = (request.clone(), Vec::new(), exists.clone(), vec![(kind, names)]);
+        assert_eq!(meaning(&read[0]), want, "{text}");
+    }
+    let stray = ChangedFile { path: RepoPath::from_exact(b"\xff").unwrap(), status: Status::Modified };
+    let request = Request { changed: ChangeSet::new(vec![stray]), ..Request::default() };
+    assert_eq!(write_expect("x", &request, &exists, AssertionKind::Runs, &[]), None);
 }
 
 fn cases(cases: u32) -> ProptestConfig {

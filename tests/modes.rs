@@ -126,7 +126,7 @@ fn an_answer_is_recorded_for_the_change_as_it_is() {
     let project = project();
     project.write("src/a.c", "b");
     let with = proposer(&project, r#"{"commands":[{"command":"make test","why":"it is the test"}]}"#);
-    project.run(&["explain", "--mode", "llm", "--locked"]).exits(2);
+    project.run(&["explain", "--mode", "llm", "--locked"]).exits(4).warns("vplan::proposer::not_recorded");
     let recorded = project.run(&["lock", "--record", "--mode", "llm", "--proposer", &with, "--format", "json"]);
     let question = recorded.exits(0).json()["recorded"].clone();
     let plan = project.run(&["plan", "--mode", "llm", "--locked", "--format", "json"]);

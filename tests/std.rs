@@ -1,9 +1,10 @@
 //! The std contracts, each on a small real tree with the real tools: what is right passes, one wrong change is found. A tool that
 //! this machine lacks has a stand-in, said aloud, that insists on the exact arguments and finds the one fault the test makes.
 
+use crate::support::tree::{copy, have, is_there};
 use crate::support::{Project, Ran};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 const NAMES: [&str; 6] = ["docs", "go", "make", "node", "python", "rust"];
 
@@ -11,35 +12,6 @@ const NAMES: [&str; 6] = ["docs", "go", "make", "node", "python", "rust"];
 fn text(name: &str) -> String {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     std::fs::read_to_string(here.join(format!("contracts/std/{name}-1.vplan"))).unwrap()
-}
-
-fn is_there(program: &str) -> bool {
-    let mut command = Command::new(program);
-    command.arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
-}
-
-/// Whether these programs are there; without them a test is skipped, aloud.
-fn have(programs: &[&str]) -> bool {
-    let missing: Vec<&&str> = programs.iter().filter(|p| !is_there(p)).collect();
-    let required = std::env::var_os("VPLAN_TEST_TOOLS").is_some_and(|v| v == "required");
-    assert!(missing.is_empty() || !required, "{missing:?} missing");
-    if !missing.is_empty() {
-        eprintln!("SKIPPED: {missing:?} not on this machine");
-    }
-    missing.is_empty()
-}
-
-fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let target = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            copy(&entry.path(), &target);
-        } else {
-            std::fs::write(target, std::fs::read(entry.path()).unwrap()).unwrap();
-        }
-    }
 }
 
 /// A repository with the tree of a std contract at `at`, and the contract, committed.

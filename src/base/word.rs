@@ -172,6 +172,12 @@ pub fn visible(bytes: &[u8]) -> String {
     out
 }
 
+/// A count with its noun: `1 step`, `2 steps`.
+#[must_use]
+pub fn count(number: usize, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}
+
 /// Writes a string of the contract language in the shorter of the two quotings; with `"` when both are equally long or only that can hold it.
 #[must_use]
 pub fn quote_string(text: &str) -> Cow<'_, str> {

@@ -4,7 +4,7 @@
 
 use super::request::{Assertion, FileType};
 use crate::base::unit::show_size;
-use crate::base::word::visible;
+use crate::base::word::{quote_string, visible};
 use regex::bytes::{Regex, RegexBuilder};
 
 /// The most bytes of a file that an assertion about its content looks at: 64 MiB. What a larger file holds behind them
@@ -77,14 +77,13 @@ pub fn judge(assertions: &[Assertion], facts: &FileFacts) -> Result<(), String> 
 /// An assertion as the language writes it.
 #[must_use]
 pub fn show(assertion: &Assertion) -> String {
-    let quote = |text: &str| format!("\"{}\"", visible(text.replace('\\', "\\\\").replace('"', "\\\"").as_bytes()));
     match assertion {
         Assertion::Exists => "exists".to_owned(),
         Assertion::Absent => "absent".to_owned(),
         Assertion::NotEmpty => "not-empty".to_owned(),
-        Assertion::Contains(text) => format!("contains {}", quote(text)),
-        Assertion::Lacks(text) => format!("lacks {}", quote(text)),
-        Assertion::Matches(pattern) => format!("matches {}", quote(pattern)),
+        Assertion::Contains(text) => format!("contains {}", quote_string(text)),
+        Assertion::Lacks(text) => format!("lacks {}", quote_string(text)),
+        Assertion::Matches(pattern) => format!("matches {}", quote_string(pattern)),
         Assertion::Size { min, max } => {
             let end = |bytes: &Option<u64>| bytes.map(show_size).unwrap_or_default();
             format!("size {}..{}", end(min), end(max))

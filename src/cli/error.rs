@@ -38,6 +38,12 @@ impl Failure {
         self.help = Some(text.into());
         self
     }
+
+    /// The way out, where one is known.
+    #[must_use]
+    pub fn helped(self, help: Option<impl Into<String>>) -> Self {
+        Self { help: help.map(Into::into).or(self.help), ..self }
+    }
 }
 
 impl From<crate::plan::error::PlanError> for Failure {

@@ -67,11 +67,7 @@ impl From<LockFileError> for Failure {
     fn from(error: LockFileError) -> Self {
         // A revision that cannot be looked into is not a lock that does not fit.
         let exit = if matches!(error, LockFileError::Git(_)) { Exit::Usage } else { Exit::Drift };
-        let failure = Failure::new(exit.code(), error.code(), error.to_string());
-        match error.help() {
-            Some(help) => failure.help(help),
-            None => failure,
-        }
+        Failure::new(exit.code(), error.code(), error.to_string()).helped(error.help())
     }
 }
 

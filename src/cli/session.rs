@@ -11,7 +11,7 @@ use crate::base::command::Command;
 use crate::base::diagnostic::Severity;
 use crate::base::path::RepoPath;
 use crate::base::word::visible;
-use crate::effect::changes::{self, BaseRevision, ChangeSource, Gathered};
+use crate::effect::changes::{self, BaseRevision, ChangeError, ChangeSource, Gathered};
 use crate::effect::facts::{self, Ground};
 use crate::effect::files;
 use crate::effect::git::Git;
@@ -238,13 +238,12 @@ fn gather(site: &Site, asked: &Asked) -> Result<Gathered, Failure> {
 /// # Errors
 /// They cannot be known (exit 2).
 pub(super) fn gather_from(site: &Site, source: Option<&ChangeSource>) -> Result<Gathered, Failure> {
-    changes::gather(source, site.git.as_ref(), &git::environment).map_err(|e| {
-        let failure = Failure::usage(e.code(), e.to_string());
-        match e.help() {
-            Some(help) => failure.help(help),
-            None => failure,
-        }
-    })
+    changes::gather(source, site.git.as_ref(), &git::environment).map_err(changes_unknown)
+}
+
+/// The failure of a change that nobody can tell.
+pub(super) fn changes_unknown(error: ChangeError) -> Failure {
+    Failure::usage(error.code(), error.to_string()).helped(error.help())
 }
 
 fn source(asked: &Asked) -> Result<Option<ChangeSource>, Failure> {
@@ -397,11 +396,7 @@ pub fn load_failed(error: LoadError) -> Failure {
         | LoadError::Unreadable { .. } => Exit::Contract,
         LoadError::Directory { .. } | LoadError::Outside(_) | LoadError::Git(_) => Exit::Usage,
     };
-    let failure = Failure::new(exit.code(), error.code(), error.to_string());
-    match error.help() {
-        Some(help) => failure.help(help),
-        None => failure,
-    }
+    Failure::new(exit.code(), error.code(), error.to_string()).helped(error.help())
 }
 
 /// What the repository declares: ids and commands.

@@ -23,7 +23,8 @@
 //!
 //! Commands run through a shell there; what that becomes is told in `runr_json`.
 
-use super::convert::{BAD_VALUE, Builder, DUPLICATE_STEP, Spec, Weight, slug};
+use super::convert::builder::{Builder, Spec, slug};
+use super::convert::{BAD_VALUE, DUPLICATE_STEP, Weight};
 use super::ralph_tui::NO_LIMIT_MS;
 use super::tree::{self, Key, Node, Value};
 use crate::base::command::is_env_name;

@@ -3,11 +3,11 @@
 //! Imports are not written: no front end but the language's own makes any.
 
 use crate::base::command::{Env, to_text};
-use crate::base::unit::{show_duration, show_size};
+use crate::base::unit::show_duration;
 use crate::base::word::quote_string as quote;
 use crate::base::word::visible;
 use crate::check::Severity;
-use crate::check::request::{Assertion, FileType};
+use crate::check::file::show;
 use crate::contract::draft::{
     At, Check, Condition, Draft, Entry, Gate, Group, Limit, Recover, Scope, Sel, SelKind, Setting, Verb,
 };
@@ -244,32 +244,9 @@ fn verb_lines(verb: &Verb) -> Vec<String> {
         Verb::Judge(question) => vec![format!("judge {}", quote(question))],
         Verb::File { path, assertions } => {
             let mut lines = vec![format!("file {} {{", quote(&path.value))];
-            lines.extend(assertions.iter().map(|a| format!("  {}", assertion(&a.value))));
+            lines.extend(assertions.iter().map(|a| format!("  {}", show(&a.value))));
             lines.push("}".to_owned());
             lines
-        }
-    }
-}
-
-fn assertion(assertion: &Assertion) -> String {
-    let size = |bytes: &Option<u64>| bytes.map(show_size).unwrap_or_default();
-    match assertion {
-        Assertion::Exists => "exists".to_owned(),
-        Assertion::Absent => "absent".to_owned(),
-        Assertion::NotEmpty => "not-empty".to_owned(),
-        Assertion::Contains(text) => format!("contains {}", quote(text)),
-        Assertion::Lacks(text) => format!("lacks {}", quote(text)),
-        Assertion::Matches(regex) => format!("matches {}", quote(regex)),
-        Assertion::Size { max, min } => format!("size {}..{}", size(min), size(max)),
-        Assertion::Type(of) => {
-            let word = match of {
-                FileType::File => "file",
-                FileType::Dir => "dir",
-                FileType::Symlink => "symlink",
-                FileType::Executable => "executable",
-                FileType::Utf8 => "utf8",
-            };
-            format!("type {word}")
         }
     }
 }

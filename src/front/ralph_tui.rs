@@ -11,7 +11,8 @@
 //!
 //! Commands run as `sh -c` there, one after another, until one fails. What that becomes is told in `runr_json`.
 
-use super::convert::{Builder, Spec, Weight};
+use super::convert::Weight;
+use super::convert::builder::{Builder, Spec};
 use super::tree::{self, Node};
 use crate::check::Kind;
 use crate::contract::draft::{At, Gate, Setting};

@@ -15,7 +15,8 @@
 //! Commands run through a shell there. Here a command is an argument vector where that is the same; `a && b` becomes two checks of
 //! which the second needs the first; everything else goes through `sh -c`, marked as such.
 
-use super::convert::{About, BAD_VALUE, Builder, Spec, Weight, slug};
+use super::convert::builder::{Builder, Spec, slug};
+use super::convert::{About, BAD_VALUE, Weight};
 use super::picomatch::{Never, Translated, translate};
 use super::tree::{self, Key, Node};
 use crate::base::span::Place;

@@ -349,6 +349,7 @@ mod tests {
             (with("version 1", "version 1 /* x"), SYNTAX, "/*"),
             (with("version 1", "version 1 // \u{202e}"), SYNTAX, "\u{202e}"),
             (with("version 1", "=======\nversion 1"), CONFLICT, "======="),
+            (with(" \\\n", " \\\n<<<<<<< ours\n"), CONFLICT, "<<<<<<<"),
             (with("version 1", "version one"), VERSION, "one"),
             (with("version 1", "version 0"), VERSION, "0"),
             (with("version 1", "version"), VERSION, "version"),

@@ -130,11 +130,6 @@ fn and_more(shown: Vec<String>, more: u64) -> String {
     if more > 0 { format!("{list} and {more} more") } else { list }
 }
 
-/// `1 step`, `2 steps`
-fn count(n: usize, one: &str) -> String {
-    if n == 1 { format!("1 {one}") } else { format!("{n} {one}s") }
-}
-
 /// Breaks text at blanks so that no line is wider, unless a word is.
 fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();

@@ -3,10 +3,9 @@
 use super::{Origin, Reason, Step, StepSource};
 use crate::base::command::{Command, Env, Piece, to_text};
 use crate::base::path::RepoPath;
-use crate::base::unit::show_size;
 use crate::base::word::{Word, visible};
-use crate::check::request::{Assertion, FileType};
-use crate::check::{Kind, Severity};
+use crate::check::request::Assertion;
+use crate::check::{Kind, Severity, file};
 use crate::contract::{Body, Check};
 use std::collections::BTreeSet;
 
@@ -234,30 +233,14 @@ fn file_line(path: &RepoPath, assertions: &[Assertion]) -> String {
     format!("file \"{path}\": {}", parts.join(", "))
 }
 
-/// An assertion as the language writes it.
+/// An assertion as the language writes it, but for its text, which stands as it is: the digest depends on it.
 fn assertion_text(assertion: &Assertion) -> String {
     let quoted = |word: &str, text: &str| format!("{word} \"{}\"", visible(text.as_bytes()));
     match assertion {
-        Assertion::Exists => "exists".to_owned(),
-        Assertion::Absent => "absent".to_owned(),
-        Assertion::NotEmpty => "not-empty".to_owned(),
         Assertion::Contains(text) => quoted("contains", text),
         Assertion::Lacks(text) => quoted("lacks", text),
         Assertion::Matches(regex) => quoted("matches", regex),
-        Assertion::Size { max, min } => {
-            let show = |n: &Option<u64>| n.map_or(String::new(), show_size);
-            format!("size {}..{}", show(min), show(max))
-        }
-        Assertion::Type(kind) => {
-            let word = match kind {
-                FileType::File => "file",
-                FileType::Dir => "dir",
-                FileType::Symlink => "symlink",
-                FileType::Executable => "executable",
-                FileType::Utf8 => "utf8",
-            };
-            format!("type {word}")
-        }
+        other => file::show(other),
     }
 }
 

@@ -102,6 +102,39 @@ impl Set {
             Set::But(some, none) => some.iter().any(|s| s.holds(accepted)) && !none.iter().any(|s| s.holds(accepted)),
         }
     }
+
+    /// What is certain already, when of some globs it is.
+    fn fate(&self, of: &[Option<bool>]) -> Option<bool> {
+        let any = |sets: &[Set]| {
+            let mut certain = Some(false);
+            for set in sets {
+                match set.fate(of) {
+                    Some(true) => return Some(true),
+                    Some(false) => {}
+                    None => certain = None,
+                }
+            }
+            certain
+        };
+        match self {
+            Set::All => Some(true),
+            Set::Glob(index) => of.get(*index).copied().flatten(),
+            Set::But(some, none) => match (any(some), any(none)) {
+                (Some(false), _) | (_, Some(true)) => Some(false),
+                (Some(true), Some(false)) => Some(true),
+                _ => None,
+            },
+        }
+    }
+
+    /// Marks the globs that it asks for.
+    fn mark(&self, asked: &mut [bool]) {
+        match self {
+            Set::All => {}
+            Set::Glob(index) => asked.get_mut(*index).into_iter().for_each(|slot| *slot = true),
+            Set::But(some, none) => some.iter().chain(none).for_each(|set| set.mark(asked)),
+        }
+    }
 }
 
 impl<'a> Globs<'a> {

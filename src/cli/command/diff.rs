@@ -8,7 +8,7 @@ use crate::cli::error::Failure;
 use crate::cli::pinning;
 use crate::cli::render::style::Colors;
 use crate::cli::saved::read_plan;
-use crate::cli::session::{invalid, load_failed, locate, read};
+use crate::cli::session::{changes_unknown, invalid, load_failed, locate, read};
 use crate::cli::terminal::Terminal;
 use crate::contract::Contract;
 use crate::effect::changes::{self, BaseRevision};
@@ -190,13 +190,7 @@ fn since(site: &Site, global: &Global, base: &str, terminal: &Terminal) -> Resul
     let no_git = |e: git::error::GitError| load_failed(LoadError::Git(e));
     let git = site.git.as_ref().map_err(|e| no_git(e.clone()))?;
     let revision = if base == "auto" { BaseRevision::Auto } else { BaseRevision::Revision(base.to_owned()) };
-    let base = changes::base(git, &revision, &git::environment).map_err(|e| {
-        let failure = Failure::usage(e.code(), e.to_string());
-        match e.help() {
-            Some(help) => failure.help(help),
-            None => failure,
-        }
-    })?;
+    let base = changes::base(git, &revision, &git::environment).map_err(changes_unknown)?;
     for note in base.notes.iter().filter(|_| !terminal.quiet) {
         terminal.note(&format!("note: {note}\n"));
     }

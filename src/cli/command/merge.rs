@@ -57,11 +57,7 @@ pub fn run(global: &Global, args: &Merge, terminal: &Terminal) -> Result<u8, Fai
 }
 
 fn failure(error: MergeError) -> Failure {
-    let failure = Failure::new(error.exit.code(), error.code, error.message);
-    match error.help {
-        Some(help) => failure.help(help),
-        None => failure,
-    }
+    Failure::new(error.exit.code(), error.code, error.message).helped(error.help)
 }
 
 fn load(path: &Path) -> Result<crate::run::merge::Part, Failure> {

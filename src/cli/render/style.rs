@@ -1,5 +1,6 @@
 //! Which colour says what? One table for everything vplan prints.
 
+pub use crate::base::word::count;
 use crate::check::outcome::Status;
 use crate::plan::explain::{Mark, Style};
 
@@ -76,12 +77,6 @@ pub fn duration(ms: u64) -> String {
         1_000..60_000 => format!("{}.{}s", ms / 1_000, ms % 1_000 / 100),
         _ => format!("{}m{:02}s", ms / 60_000, ms % 60_000 / 1_000),
     }
-}
-
-/// A count with its noun: `1 step`, `2 steps`.
-#[must_use]
-pub fn count(number: usize, noun: &str) -> String {
-    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
 /// Cuts a text of one line to so many characters, with a mark.

@@ -5,6 +5,7 @@ use crate::base::diagnostic::{Code, Diagnostic};
 use crate::base::glob::{Item, Selection, What};
 use crate::base::matching::match_each;
 use crate::base::path::RepoPath;
+use crate::base::word::count;
 use crate::contract::{Contract, Test};
 use crate::effect::git::Git;
 use crate::effect::git::error::GitError;
@@ -102,13 +103,16 @@ impl Uncovered {
         if self.files.is_empty() {
             return None;
         }
-        let files = |count: usize| format!("{count} file{}", if count == 1 { "" } else { "s" });
-        let mut lines: Vec<String> =
-            self.groups.iter().take(GROUPS).map(|(dir, count)| format!("{dir} ({})", files(*count))).collect();
+        let mut lines: Vec<String> = self
+            .groups
+            .iter()
+            .take(GROUPS)
+            .map(|(dir, number)| format!("{dir} ({})", count(*number, "file")))
+            .collect();
         let more = self.groups.len().saturating_sub(GROUPS);
         if more > 0 {
             let rest = self.groups.iter().skip(GROUPS).map(|(_, count)| count).sum();
-            lines.push(format!("and {more} more ({})", files(rest)));
+            lines.push(format!("and {more} more ({})", count(rest, "file")));
         }
         let message = format!("no condition mentions {} of the {} tracked files", self.files.len(), self.tracked);
         Some(Diagnostic::warning(UNCOVERED, message).help(lines.join(", ")))

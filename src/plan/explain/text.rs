@@ -1,9 +1,9 @@
 //! What does a plan look like to a person?
 
-use super::{Mark, Options, and_more, count, sentence, wrap};
+use super::{Mark, Options, and_more, sentence, wrap};
 use crate::base::command::{quote, to_text};
 use crate::base::unit::show_duration;
-use crate::base::word::visible;
+use crate::base::word::{count, visible};
 use crate::check::Severity;
 use crate::plan::definition::DEFINITION_CHANGED;
 use crate::plan::select::items_text;

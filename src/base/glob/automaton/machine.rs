@@ -22,6 +22,10 @@ pub(in crate::base::glob) struct Node {
     pub slash: Vec<u32>,
     /// The glob, when a path that ends here is selected.
     pub accepts: Option<usize>,
+    /// The glob whose text it is a place in.
+    pub glob: usize,
+    /// Whether every path that goes on from here is selected: it stands in the `**` at a glob's end.
+    pub forever: bool,
 }
 
 /// Some globs as one automaton.
@@ -71,13 +75,15 @@ impl<'a> Machine<'a> {
                     let mut again = vec![this];
                     again.extend(&behind);
                     let accepts = may_end.then_some(glob);
-                    self.nodes.push(Node { step: Some((Token::Any, vec![this])), slash: again.clone(), accepts });
+                    let (step, slash) = (Some((Token::Any, vec![this])), again.clone());
+                    self.nodes.push(Node { step, slash, accepts, glob, forever: behind.is_empty() });
                     // A `**` takes no segment at all, too: in front of it a path may end if it may end behind it.
                     again
                 }
                 Piece::One(letters) => {
                     let end = self.next(most)?;
-                    self.nodes.push(Node { step: None, slash: behind, accepts: may_end.then_some(glob) });
+                    let accepts = may_end.then_some(glob);
+                    self.nodes.push(Node { step: None, slash: behind, accepts, glob, forever: false });
                     may_end = false;
                     let mut entry = vec![end];
                     for letter in letters.into_iter().rev() {
@@ -91,7 +97,8 @@ impl<'a> Machine<'a> {
                             Letters::Char(c) => (Token::Char(c), entry, vec![this]),
                             Letters::Class(class) => (Token::Class(self.class(class)), entry, vec![this]),
                         };
-                        self.nodes.push(Node { step: Some((token, to)), slash: Vec::new(), accepts: None });
+                        let step = Some((token, to));
+                        self.nodes.push(Node { step, slash: Vec::new(), accepts: None, glob, forever: false });
                         entry = from;
                     }
                     entry

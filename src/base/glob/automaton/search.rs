@@ -20,7 +20,8 @@ enum Spot {
     Name,
 }
 
-type State = (Spot, Vec<u32>);
+/// Where a path stands, the places of the globs it may be at, and what is certain of each set, whatever follows.
+type State = (Spot, Vec<u32>, Vec<Option<bool>>);
 
 /// How a state was reached first: from where, by which letter (`/` for none).
 struct Reached {
@@ -36,7 +37,8 @@ const HIDDEN: u64 = 20;
 /// `globs`: how many there are in the machine.
 pub(super) fn explore(machine: &Machine, sets: &[Set], globs: usize, limits: &Limits) -> Option<Vec<Atom>> {
     let families = machine.alphabet();
-    let start: State = (Spot::Start, machine.start.clone());
+    let (nodes, fates) = settle(machine, sets, globs, machine.start.clone(), &vec![None; sets.len()]);
+    let start: State = (Spot::Start, nodes, fates);
     let mut numbers: BTreeMap<State, usize> = BTreeMap::from([(start.clone(), 0)]);
     let mut reached = vec![Reached { from: None, state: start }];
     let mut costs = vec![0_u64];
@@ -47,7 +49,7 @@ pub(super) fn explore(machine: &Machine, sets: &[Set], globs: usize, limits: &Li
         if costs.get(number).is_none_or(|least| cost > *least) {
             continue;
         }
-        let Some((spot, nodes)) = reached.get(number).map(|r| r.state.clone()) else { continue };
+        let Some((spot, nodes, fates)) = reached.get(number).map(|r| r.state.clone()) else { continue };
         if spot == Spot::Name {
             let mut accepted = vec![false; globs];
             for glob in nodes.iter().filter_map(|n| machine.node(*n)?.accepts) {
@@ -55,7 +57,8 @@ pub(super) fn explore(machine: &Machine, sets: &[Set], globs: usize, limits: &Li
                     *slot = true;
                 }
             }
-            let inside: Vec<bool> = sets.iter().map(|set| set.holds(&accepted)).collect();
+            let inside: Vec<bool> =
+                sets.iter().zip(&fates).map(|(set, fate)| fate.unwrap_or_else(|| set.holds(&accepted))).collect();
             if let std::collections::btree_map::Entry::Vacant(slot) = known.entry(inside.clone()) {
                 if atoms.len() == limits.atoms {
                     return None;
@@ -64,7 +67,9 @@ pub(super) fn explore(machine: &Machine, sets: &[Set], globs: usize, limits: &Li
                 atoms.push(Atom { inside, example: path(&reached, number)? });
             }
         }
-        for (letter, next, more) in successors(machine, &families, spot, &nodes) {
+        for (letter, (spot, nodes), more) in successors(machine, &families, spot, &nodes) {
+            let (nodes, fates) = settle(machine, sets, globs, nodes, &fates);
+            let next = (spot, nodes, fates);
             let total = cost + more;
             let target = match numbers.get(&next) {
                 Some(target) => *target,
@@ -88,8 +93,43 @@ pub(super) fn explore(machine: &Machine, sets: &[Set], globs: usize, limits: &Li
     Some(atoms)
 }
 
+/// Leaves out what can make no difference any more: the places of a glob that selects whatever follows, but the one that says
+/// so, and those of globs that only sets ask for of which all is certain. Without this, globs such as `**/x/**` would remember
+/// each for itself that they have seen their `x`, and a handful of them would be too many.
+fn settle(
+    machine: &Machine,
+    sets: &[Set],
+    globs: usize,
+    mut nodes: Vec<u32>,
+    fates: &[Option<bool>],
+) -> (Vec<u32>, Vec<Option<bool>>) {
+    // A glob without a place is never going to select the path.
+    let mut certain = vec![Some(false); globs];
+    for node in nodes.iter().filter_map(|n| machine.node(*n)) {
+        if let Some(slot) = certain.get_mut(node.glob) {
+            *slot = if node.forever { Some(true) } else { slot.filter(|c| *c) };
+        }
+    }
+    let fates: Vec<Option<bool>> =
+        sets.iter().zip(fates).map(|(set, fate)| fate.or_else(|| set.fate(&certain))).collect();
+    let mut asked = vec![false; globs];
+    sets.iter().zip(&fates).filter(|(_, fate)| fate.is_none()).for_each(|(set, _)| set.mark(&mut asked));
+    nodes.retain(|n| {
+        machine.node(*n).is_some_and(|node| {
+            let is = |of: &[bool]| of.get(node.glob).copied().unwrap_or(false);
+            is(&asked) && (node.forever || certain.get(node.glob) != Some(&Some(true)))
+        })
+    });
+    (nodes, fates)
+}
+
 /// The states that follow, each with the letter that leads there and what it costs. Letters that lead to the same are one.
-fn successors(machine: &Machine, families: &[Family], spot: Spot, nodes: &[u32]) -> Vec<(Option<Letter>, State, u64)> {
+fn successors(
+    machine: &Machine,
+    families: &[Family],
+    spot: Spot,
+    nodes: &[u32],
+) -> Vec<(Option<Letter>, (Spot, Vec<u32>), u64)> {
     let mut found = Vec::new();
     let live = || nodes.iter().filter_map(|n| machine.node(*n));
     if spot == Spot::Name {

@@ -1,0 +1,384 @@
+//! How do a draft and the account of what is not in it come together?
+
+use super::{About, BAD_COMMAND, BAD_VALUE, EMPTY_COMMAND, Lost, WRONG_TYPE, Weight};
+use crate::base::command::{Command, Env, Link, Piece, UnsupportedReason};
+use crate::base::diagnostic::{Code, Diagnostic, Diagnostics};
+use crate::base::nearest::nearest;
+use crate::base::path::RepoPath;
+use crate::base::source::{Source, Sources};
+use crate::base::span::{Place, SourceId};
+use crate::base::word::{Word, is_unsafe_to_show, visible};
+use crate::check::Kind;
+use crate::contract::draft::{At, Check, Draft, Entry, Setting, Verb};
+use crate::front::tree::{Key, Node, Value};
+use crate::lang::command::{parse_command, would_expand};
+use std::collections::BTreeSet;
+
+/// The longest command, in bytes: its line, quoted, still is one of a contract.
+const MAX_COMMAND: usize = 15 << 10;
+
+/// Puts a draft and its account together.
+pub(in crate::front) struct Builder<'s> {
+    pub(in crate::front) sources: &'s Sources,
+    pub(in crate::front) id: SourceId,
+    pub(in crate::front) sink: &'s mut Diagnostics,
+    pub(in crate::front) draft: Draft,
+    pub(in crate::front) lost: Vec<Lost>,
+    pub(super) names: BTreeSet<String>,
+}
+
+/// A command that was written for a shell.
+pub(in crate::front) struct Spec<'a> {
+    pub(in crate::front) text: &'a str,
+    pub(in crate::front) place: Place,
+    /// What the check is called; made a name, and unique. Empty: after its words.
+    pub(in crate::front) name: String,
+    pub(in crate::front) kind: Kind,
+    pub(in crate::front) tier: Option<At<u8>>,
+    pub(in crate::front) settings: Vec<Setting>,
+    /// Its directory, from the root: written out unless it is the default.
+    pub(in crate::front) dir: Option<&'a str>,
+    /// The `dir` of `defaults`.
+    pub(in crate::front) default_dir: Option<&'a str>,
+}
+
+/// How a command that is no argument vector is said instead.
+pub(super) enum Instead {
+    /// Its parts, each in a directory (none: the check's own).
+    Parts(Vec<(Command, Option<String>)>),
+    /// A shell.
+    Shell,
+}
+
+impl<'s> Builder<'s> {
+    pub(in crate::front) fn new(sources: &'s Sources, id: SourceId, sink: &'s mut Diagnostics) -> Self {
+        let path = sources.get(id).map_or("", Source::name).to_owned();
+        Self { sources, id, sink, draft: Draft { path, ..Draft::default() }, lost: Vec::new(), names: BTreeSet::new() }
+    }
+
+    pub(in crate::front) fn lose(
+        &mut self,
+        weight: Weight,
+        what: &str,
+        place: Place,
+        why: &str,
+        instead: Option<&str>,
+    ) {
+        self.lose_at(About::File, weight, what, place, why, instead);
+    }
+
+    pub(in crate::front) fn lose_at(
+        &mut self,
+        about: About,
+        weight: Weight,
+        what: &str,
+        place: Place,
+        why: &str,
+        instead: Option<&str>,
+    ) {
+        let shown = |text: &str| visible(cut(text, 200).as_bytes());
+        let instead = instead.map(shown);
+        self.lost.push(Lost { weight, what: shown(what), place, why: shown(why), instead, about });
+    }
+
+    /// A key that the format is not known to have.
+    pub(in crate::front) fn unknown(&mut self, within: &str, key: &Key, known: &[&str]) {
+        let near = nearest(&key.name, known.iter().copied()).map(|k| format!("was `{k}` meant?"));
+        let what = format!("`{within}{}`", key.name);
+        self.lose(Weight::Lost, &what, key.place, "a key that vplan does not know in this format", near.as_deref());
+    }
+
+    /// A key that asks for no check.
+    pub(in crate::front) fn no_effect(&mut self, within: &str, key: &Key, why: &str) {
+        self.lose(Weight::NoEffect, &format!("`{within}{}`", key.name), key.place, why, None);
+    }
+
+    pub(in crate::front) fn fault(
+        &mut self,
+        code: Code,
+        place: Place,
+        message: String,
+        label: &str,
+        help: Option<&str>,
+    ) {
+        let mut error = Diagnostic::error(code, message).label(place, label);
+        error.help = help.map(str::to_owned);
+        self.sink.push(error);
+    }
+
+    pub(in crate::front) fn wrong_type(&mut self, what: &str, wanted: &str, node: &Node) {
+        let message = format!("`{what}` is {wanted}, not {}", node.value.name());
+        self.fault(WRONG_TYPE, node.place, message, node.value.name(), None);
+    }
+
+    pub(in crate::front) fn map<'n>(&mut self, what: &str, node: &'n Node) -> &'n [(Key, Node)] {
+        match &node.value {
+            Value::Map(entries) => entries,
+            _ => {
+                self.wrong_type(what, "a mapping", node);
+                &[]
+            }
+        }
+    }
+
+    pub(in crate::front) fn list<'n>(&mut self, what: &str, node: &'n Node) -> &'n [Node] {
+        match &node.value {
+            Value::List(nodes) => nodes,
+            _ => {
+                self.wrong_type(what, "a list", node);
+                &[]
+            }
+        }
+    }
+
+    pub(in crate::front) fn text<'n>(&mut self, what: &str, node: &'n Node) -> Option<&'n str> {
+        match &node.value {
+            Value::Text(text) => Some(text),
+            _ => {
+                self.wrong_type(what, "a string", node);
+                None
+            }
+        }
+    }
+
+    pub(in crate::front) fn texts<'n>(&mut self, what: &str, node: &'n Node) -> Vec<(&'n str, Place)> {
+        let nodes = self.list(what, node);
+        nodes.iter().filter_map(|n| Some((self.text(what, n)?, n.place))).collect()
+    }
+
+    pub(in crate::front) fn boolean(&mut self, what: &str, node: &Node) -> Option<bool> {
+        match node.value {
+            Value::Bool(value) => Some(value),
+            _ => {
+                self.wrong_type(what, "a boolean", node);
+                None
+            }
+        }
+    }
+
+    /// A whole number within bounds.
+    pub(in crate::front) fn whole(&mut self, what: &str, node: &Node, least: u64, most: u64) -> Option<u64> {
+        let Value::Whole(value) = node.value else {
+            self.wrong_type(what, "a whole number", node);
+            return None;
+        };
+        let found = u64::try_from(value).ok().filter(|n| (least..=most).contains(n));
+        if found.is_none() {
+            let label = format!("from {least} to {most}");
+            self.fault(BAD_VALUE, node.place, format!("`{what}` cannot be {value}"), &label, None);
+        }
+        found
+    }
+
+    /// A directory of the repository, as it is to be written.
+    pub(in crate::front) fn directory(&mut self, what: &str, node: &Node) -> Option<String> {
+        let text = self.text(what, node)?;
+        match RepoPath::parse(text.as_bytes()) {
+            Ok(path) => path.as_bytes().utf8_chunks().map(|c| c.valid().to_owned()).next(),
+            Err(_) => {
+                let message = format!("`{what}` leaves the repository: `{}`", visible(text.as_bytes()));
+                self.fault(BAD_VALUE, node.place, message, "a directory below the root is expected", None);
+                None
+            }
+        }
+    }
+
+    /// A name that no check has yet, as near to the wish as the language allows.
+    pub(in crate::front) fn name(&mut self, wish: &str) -> String {
+        let base = slug(wish);
+        let mut name = base.clone();
+        let mut counter = 1;
+        while !self.names.insert(name.clone()) {
+            counter += 1;
+            name = format!("{base}-{counter}");
+        }
+        name
+    }
+
+    /// Makes the checks that a command for a shell comes to, and says what they are called, in order. Each but the first needs
+    /// the one before it.
+    pub(in crate::front) fn command(&mut self, spec: Spec<'_>) -> Vec<String> {
+        if !self.can_be_written(spec.text, spec.place) {
+            return Vec::new();
+        }
+        let text = spec.text.trim();
+        let read = match parse_command(text) {
+            // In another tool's file `{changed}` is no placeholder.
+            Command::Argv { env, pieces } => Command::Argv { env, pieces: pieces.into_iter().map(literal).collect() },
+            other => other,
+        };
+        let parts = if would_expand(text) {
+            Instead::Shell
+        } else {
+            match &read {
+                Command::Argv { .. } => Instead::Parts(vec![(read, None)]),
+                Command::Unsupported { unsupported, .. } => {
+                    parts_of(&unsupported.chain, spec.dir.or(spec.default_dir)).unwrap_or(Instead::Shell)
+                }
+            }
+        };
+        let settings = |dir: Option<String>, needs: Option<&String>| {
+            let dir = dir.or_else(|| spec.dir.map(str::to_owned)).map(Setting::Dir);
+            let needs = needs.map(|n| Setting::Needs(vec![At::new(n.clone(), spec.place)]));
+            let all = spec.settings.iter().cloned().chain(dir).chain(needs);
+            all.map(|s| At::new(s, spec.place)).collect::<Vec<_>>()
+        };
+        let mut made: Vec<String> = Vec::new();
+        match parts {
+            Instead::Shell => {
+                let name = self.name(if spec.name.is_empty() { text } else { &spec.name });
+                let verb = shell(spec.kind, text);
+                let settings = settings(None, None);
+                self.push_check(&name, verb, settings, &spec);
+                made.push(name);
+            }
+            Instead::Parts(parts) => {
+                let last = parts.len().saturating_sub(1);
+                let first_entry = self.draft.entries.len();
+                for (index, (command, dir)) in parts.into_iter().enumerate() {
+                    let own = index < last || spec.name.is_empty();
+                    let wish = if own { words_of(&command) } else { spec.name.clone() };
+                    let name = self.name(&wish);
+                    // What comes before the last part prepares it.
+                    let kind = if index == last { spec.kind } else { Kind::Run };
+                    let settings = settings(dir, made.last()).into_iter().filter(|s| fits(kind, &s.value)).collect();
+                    self.push_check(&name, Verb::Command(kind, command), settings, &spec);
+                    made.push(name);
+                }
+                if last > 0 {
+                    let why = "`&&` became checks that need each other; time limits and retries apply to each of them";
+                    let what = format!("`{}`", cut(text, 60));
+                    self.lose_at(About::Entry(first_entry), Weight::Changed, &what, spec.place, why, None);
+                }
+            }
+        }
+        made
+    }
+
+    fn push_check(&mut self, name: &str, verb: Verb, settings: Vec<At<Setting>>, spec: &Spec<'_>) {
+        self.draft.entries.push(Entry::Check(Box::new(Check {
+            inclusion: 0,
+            name: Some(At::new(name.to_owned(), spec.place)),
+            verbs: vec![At::new(verb, spec.place)],
+            settings,
+            conditions: Vec::new(),
+            tier_block: spec.tier.clone(),
+            place: spec.place,
+        })));
+    }
+
+    /// Reports commands that do nothing, and those that no line of a contract can hold.
+    pub(super) fn can_be_written(&mut self, text: &str, place: Place) -> bool {
+        let trimmed = text.trim();
+        let comment = trimmed.starts_with('#') && !trimmed.contains('\n');
+        let assigns = matches!(
+            parse_command(trimmed),
+            Command::Unsupported { unsupported, .. } if unsupported.reason == UnsupportedReason::Empty
+        );
+        if comment || assigns {
+            let help = Some("take the entry away; a check has a command");
+            self.fault(EMPTY_COMMAND, place, "a command without a word".to_owned(), "nothing to run", help);
+            return false;
+        }
+        if text.contains('\0') {
+            let message = "a command with a character NUL".to_owned();
+            self.fault(BAD_COMMAND, place, message, "no argument can hold it", None);
+            return false;
+        }
+        if text.len() > MAX_COMMAND {
+            let message = format!("a command of {} bytes, {MAX_COMMAND} are the most", text.len());
+            self.fault(BAD_COMMAND, place, message, "too long for a line", Some("put it into a script"));
+            return false;
+        }
+        true
+    }
+}
+
+/// The parts of a conjunction as checks: commands, each in its directory. `None` when a part is neither a command nor a `cd` to a
+/// directory of the repository, or when the last part is a `cd`.
+pub(super) fn parts_of(chain: &[Link], dir: Option<&str>) -> Option<Instead> {
+    let base = RepoPath::parse(dir.unwrap_or(".").as_bytes()).ok()?;
+    let mut here: Option<RepoPath> = None;
+    let mut parts = Vec::new();
+    for link in chain {
+        match link {
+            Link::Other { .. } => return None,
+            Link::ChangeDirectory { cd } => {
+                here = Some(here.as_ref().unwrap_or(&base).join(cd.as_bytes()).ok()?);
+            }
+            Link::Run { argv, env } => {
+                let pieces = argv.iter().cloned().map(Piece::Word).collect();
+                let dir =
+                    here.as_ref().map(|d| std::str::from_utf8(d.as_bytes()).map(str::to_owned)).transpose().ok()?;
+                parts.push((Command::Argv { env: env.clone(), pieces }, dir));
+            }
+        }
+    }
+    let ends_in_cd = matches!(chain.last(), Some(Link::ChangeDirectory { .. }) | None);
+    (!ends_in_cd).then_some(Instead::Parts(parts))
+}
+
+/// A text for a shell. Where the verb `shell` cannot hold it, or the check has another verb, `sh` is the program.
+pub(super) fn shell(kind: Kind, text: &str) -> Verb {
+    let plain = !text.chars().any(is_unsafe_to_show) && !text.ends_with('\\') && !text.contains("{changed}");
+    if kind == Kind::Run && plain {
+        return Verb::Shell(text.to_owned());
+    }
+    let pieces = ["sh", "-c", text].into_iter().map(|w| Piece::Word(Word::from(w))).collect();
+    Verb::Command(kind, Command::Argv { env: Env::new(), pieces })
+}
+
+/// Whether a check of this kind takes the setting.
+fn fits(kind: Kind, setting: &Setting) -> bool {
+    match setting {
+        Setting::MaxErrors(_) | Setting::MaxWarnings(_) => matches!(kind, Kind::Lint | Kind::Compile),
+        Setting::MinTests(_) => kind == Kind::Test,
+        _ => true,
+    }
+}
+
+/// The words of a command, for its name.
+fn words_of(command: &Command) -> String {
+    match command {
+        Command::Argv { pieces, .. } => Command::Argv { env: Env::new(), pieces: pieces.clone() }.to_text(),
+        Command::Unsupported { text, .. } => text.clone(),
+    }
+}
+
+fn literal(piece: Piece) -> Piece {
+    match piece {
+        Piece::Changed => Piece::Word(Word::from("{changed}")),
+        word => word,
+    }
+}
+
+/// The beginning of a text, for the account.
+pub(super) fn cut(text: &str, most: usize) -> String {
+    let mut cut: String = text.chars().take(most).collect();
+    if cut.len() < text.len() {
+        cut.push('…');
+    }
+    cut
+}
+
+/// The nearest name of the language: letters, digits and `_` stay, all else becomes `-`. What is a name stays as it is.
+pub(in crate::front) fn slug(text: &str) -> String {
+    let begins = |text: &str| text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    let plain = text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
+    if plain && begins(text) && text.len() <= 100 {
+        return text.to_owned();
+    }
+    let mut name = String::new();
+    for c in text.chars() {
+        if c.is_ascii_alphanumeric() || c == '_' {
+            name.push(c);
+        } else if !name.is_empty() && !name.ends_with('-') {
+            name.push('-');
+        }
+        if name.len() == 64 {
+            break;
+        }
+    }
+    name.truncate(name.trim_end_matches('-').len());
+    if begins(&name) { name } else { format!("check-{name}").trim_end_matches('-').to_owned() }
+}

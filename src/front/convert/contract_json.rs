@@ -1,0 +1,141 @@
+//! What does a contract in JSON ask for that the language says in another way?
+
+use super::builder::{Builder, Instead, cut, parts_of, shell, slug};
+use super::{About, BAD_VALUE, Weight};
+use crate::base::command::Command;
+use crate::base::diagnostic::Diagnostics;
+use crate::base::span::Place;
+use crate::base::word::visible;
+use crate::check::Kind;
+use crate::contract::BUILT_IN_ROLES;
+use crate::contract::draft::{At, Check, Entry, Role, Setting, Verb};
+use crate::contract::validate::validate;
+use crate::front::verify_contract_json;
+use crate::lang::command::would_expand;
+use std::collections::BTreeSet;
+
+impl Builder<'_> {
+    /// `verify.contract.json`: its own front end reads it; what the language cannot say is replaced here.
+    pub(super) fn contract_json(&mut self) {
+        let mut found = Diagnostics::default();
+        self.draft = verify_contract_json::lower(self.sources, self.id, &mut found);
+        for message in found.sorted() {
+            let place = message.labels.first().map(|l| l.place).unwrap_or_default();
+            let key = self.sources.get(place.source).map_or("", |s| s.slice(place.span)).trim_matches('"').to_owned();
+            let what = format!("`{key}`");
+            if message.code == verify_contract_json::UNKNOWN_KEY {
+                let why = "a key that such a contract does not have, so that it never had an effect";
+                let near = message.labels.first().map(|l| l.text.clone()).filter(|t| t.ends_with('?'));
+                self.lose(Weight::Lost, &what, place, why, near.as_deref());
+            } else if message.code == verify_contract_json::UNSUPPORTED_KEY {
+                let why = "vplan looks at no images";
+                let hand = "a check that runs the captureCommand, and a `file` check for its imagePath that needs it";
+                self.lose(Weight::Lost, &what, place, why, Some(hand));
+            } else {
+                self.sink.push(message);
+            }
+        }
+        if self.sink.has_errors() {
+            return;
+        }
+        self.declare_roles();
+        self.report_idle_conditions();
+        let mut ignored = Diagnostics::default();
+        let Some(contract) = validate(&self.draft, self.sources, &mut ignored) else { return };
+        self.names = contract.checks.iter().map(|c| c.id.clone()).collect();
+        let checks = std::mem::take(&mut self.draft.entries).into_iter().zip(contract.checks);
+        for (entry, check) in checks {
+            let Entry::Check(draft) = entry else { continue };
+            match draft.verbs.first().map(|v| &v.value) {
+                Some(Verb::Command(_, Command::Unsupported { text, .. })) => {
+                    let text = text.clone();
+                    self.replace_unsupported(*draft, &check.id, &text);
+                }
+                _ => self.draft.entries.push(Entry::Check(draft)),
+            }
+        }
+    }
+
+    /// Roles that only this file knows become known.
+    fn declare_roles(&mut self) {
+        let mut seen = BTreeSet::new();
+        let mut new = Vec::new();
+        for condition in &self.draft.conditions {
+            let crate::contract::draft::Condition::Role(roles) = &condition.value else { continue };
+            for role in roles.iter().filter(|r| !BUILT_IN_ROLES.contains(&r.value.as_str())) {
+                if seen.insert(role.value.clone()) {
+                    new.push(role.clone());
+                }
+            }
+        }
+        for role in new {
+            if slug(&role.value) != role.value {
+                let message = format!("`{}` cannot be the name of a role", visible(role.value.as_bytes()));
+                let help = Some("a name has letters, digits, `_` and `-`, and begins with none of the last two kinds");
+                self.fault(BAD_VALUE, role.place, message, "no name", help);
+                continue;
+            }
+            let what = format!("role `{}`", role.value);
+            let why = "vplan knows worker, tester, docser and reviewer; a block makes this one known";
+            self.lose(Weight::Changed, &what, role.place, why, None);
+            self.draft.roles.push(Role { name: role, only: Vec::new(), max_checks: Vec::new() });
+        }
+    }
+
+    /// A rule or a role without commands asks for nothing.
+    fn report_idle_conditions(&mut self) {
+        let used: BTreeSet<usize> = self
+            .draft
+            .entries
+            .iter()
+            .flat_map(|e| if let Entry::Check(c) = e { c.conditions.clone() } else { Vec::new() })
+            .collect();
+        let idle: Vec<Place> =
+            self.draft.conditions.iter().enumerate().filter(|(i, _)| !used.contains(i)).map(|(_, c)| c.place).collect();
+        for place in idle {
+            self.lose(Weight::NoEffect, "a condition", place, "there are no commands under it", None);
+        }
+    }
+
+    /// A command outside the grammar: the parts of a conjunction, or a shell. It keeps its id.
+    fn replace_unsupported(&mut self, check: Check, id: &str, text: &str) {
+        if !self.can_be_written(text, check.place) {
+            return;
+        }
+        let Some(At { value: Verb::Command(_, Command::Unsupported { unsupported, .. }), .. }) = check.verbs.first()
+        else {
+            return;
+        };
+        let parts = if would_expand(text) { None } else { parts_of(&unsupported.chain, None) };
+        let (about, what) = (About::Entry(self.draft.entries.len()), format!("`{}`", cut(text, 60)));
+        let named = |name: &str, verb: Verb, settings: Vec<Setting>| {
+            let settings = settings.into_iter().map(|s| At::new(s, check.place)).collect();
+            let (name, verb) = (At::new(name.to_owned(), check.place), At::new(verb, check.place));
+            Entry::Check(Box::new(Check { name: Some(name), verbs: vec![verb], settings, ..check.clone() }))
+        };
+        if let Some(Instead::Parts(parts)) = parts {
+            let last = parts.len().saturating_sub(1);
+            let mut before: Option<String> = None;
+            for (index, (command, dir)) in parts.into_iter().enumerate() {
+                let name = if index == last { id.to_owned() } else { self.name(&format!("{id}-part")) };
+                let needs = before.map(|n| Setting::Needs(vec![At::new(n, check.place)]));
+                let settings = dir.map(Setting::Dir).into_iter().chain(needs).collect();
+                self.draft.entries.push(named(&name, Verb::Command(Kind::Run, command), settings));
+                before = Some(name);
+            }
+            let why = "`&&` and `cd` are no commands: it became what recovery would make of it";
+            self.lose_at(about, Weight::Changed, &what, check.place, why, None);
+        } else {
+            self.draft.entries.push(named(id, shell(Kind::Run, text.trim()), Vec::new()));
+            let why = "it needs a shell, and no shell reads commands: it goes through one explicitly";
+            self.lose_at(
+                about,
+                Weight::Changed,
+                &what,
+                check.place,
+                why,
+                Some("a script, or checks without operators"),
+            );
+        }
+    }
+}
