@@ -59,6 +59,7 @@ fn a_directory_to_work_in_is_one_to_start_in() {
         (&["import", "../verify.contract.json", "-o", "../out.vplan"], 0),
         (&["merge", "../records/runs"], 2),
         (&["lock", "--cache-dir", "../cache"], 0),
+        (&["fmt", "--check", "contracts/verify.vplan"], 0),
     ] {
         let outputs = ["events", "out.vplan", "records"].map(|name| project.parent().join(name));
         let clean = || {

@@ -125,8 +125,7 @@ fn targets(global: &Global, args: &Fmt) -> Result<Vec<Item>, Failure> {
         for path in &args.files {
             let name = visible(path.as_os_str().as_bytes());
             refuse_json(&name)?;
-            let path = global.directory.as_ref().map_or_else(|| path.clone(), |directory| directory.join(path));
-            add(name.clone(), Editable::read(&path, None, global.max_file).map_err(|e| unreadable(&name, &e))?);
+            add(name.clone(), Editable::read(path, None, global.max_file).map_err(|e| unreadable(&name, &e))?);
         }
         return Ok(items);
     }
