@@ -23,6 +23,9 @@ enum Spot {
 /// Where a path stands, the places of the globs it may be at, and what is certain of each set, whatever follows.
 type State = (Spot, Vec<u32>, Vec<Option<bool>>);
 
+/// What follows a state: by which letter (`/` for none), where the path stands then and at which places, and what it costs.
+type Successor = (Option<Letter>, (Spot, Vec<u32>), u64);
+
 /// How a state was reached first: from where, by which letter (`/` for none).
 struct Reached {
     from: Option<(usize, Option<Letter>)>,
@@ -124,12 +127,7 @@ fn settle(
 }
 
 /// The states that follow, each with the letter that leads there and what it costs. Letters that lead to the same are one.
-fn successors(
-    machine: &Machine,
-    families: &[Family],
-    spot: Spot,
-    nodes: &[u32],
-) -> Vec<(Option<Letter>, (Spot, Vec<u32>), u64)> {
+fn successors(machine: &Machine, families: &[Family], spot: Spot, nodes: &[u32]) -> Vec<Successor> {
     let mut found = Vec::new();
     let live = || nodes.iter().filter_map(|n| machine.node(*n));
     if spot == Spot::Name {
