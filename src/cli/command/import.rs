@@ -259,7 +259,9 @@ impl Account<'_> {
                 }
             }
         }
-        if !output.is_empty() {
+        // `check` reads contracts of the repository only.
+        let inside = !output.is_empty() && !output.starts_with('/') && !output.split('/').any(|part| part == "..");
+        if inside {
             let which = if output == DEFAULT_CONTRACT { String::new() } else { format!(" --contract {output}") };
             out.push_str(&format!("next: `vplan check{which}` compares the contract with the repository\n"));
         }
