@@ -306,7 +306,7 @@ expect "3" {
     assert_eq!(
         document["coverage"],
         json!({
-            "covered": 15, "percent": 100, "total": 15, "uncovered": [],
+            "covered": 15, "elsewhere": 0, "percent": 100, "total": 15, "uncovered": [],
             "kinds": {"checks": full(5), "conditions": full(6), "roles": full(3), "triggers": full(1)},
         })
     );
