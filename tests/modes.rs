@@ -197,6 +197,7 @@ fn bad_proposers() {
         ("no-such-program", "not_started", "no-such-program"),
         ("sh -c 'yes'", "too_much", "stopped"),
         ("sh -c 'kill -9 $PPID; sleep 600'", "failed", "supervisor"),
+        ("sh -c 'exec >&- 2>&-; sleep 0.2; kill -9 $PPID; sleep 600'", "failed", "supervisor"),
     ] {
         let ran = project.run(&["run", "--mode", "llm", "--proposer", command, "--changed", "src/a.c"]);
         ran.exits(5).warns(&format!("vplan::proposer::{code}")).warns(part);

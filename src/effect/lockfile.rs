@@ -176,10 +176,7 @@ pub fn replace<E: From<LockFileError>>(
     let lock = change(&found)?;
     let text = match &found.text {
         None if lock.is_empty() => return Ok(false),
-        Some(text) if !found.has_errors() && found.lock == lock => {
-            let _ = text;
-            return Ok(false);
-        }
+        Some(_) if !found.has_errors() && found.lock == lock => return Ok(false),
         Some(text) => update(text, &lock),
         None => encode(&lock),
     };

@@ -14,7 +14,6 @@
 use super::convert::Weight;
 use super::convert::builder::{Builder, Spec};
 use super::tree::{self, Node};
-use crate::check::Kind;
 use crate::contract::draft::{At, Gate, Setting};
 
 const ELSEWHERE: &[&str] = &[
@@ -93,16 +92,7 @@ fn verification(builder: &mut Builder<'_>, node: &Node) {
             }
             "commands" => {
                 for (text, place) in builder.texts(&what, node) {
-                    builder.command(Spec {
-                        text,
-                        place,
-                        name: String::new(),
-                        kind: Kind::Run,
-                        tier: None,
-                        settings: Vec::new(),
-                        dir: None,
-                        default_dir: None,
-                    });
+                    builder.command(Spec::bare(text, place));
                 }
             }
             _ => builder.unknown("verification.", key, VERIFICATION),

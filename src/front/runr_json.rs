@@ -20,7 +20,6 @@ use super::convert::{About, BAD_VALUE, Weight};
 use super::picomatch::{Never, Translated, translate};
 use super::tree::{self, Key, Node};
 use crate::base::span::Place;
-use crate::check::Kind;
 use crate::contract::draft::{At, Limit, Paths, Risk, Scope, Sel, SelKind, Setting};
 use std::collections::BTreeSet;
 
@@ -106,14 +105,9 @@ fn commands(builder: &mut Builder<'_>, tier: u8, key: &Key, node: &Node, cwd: Op
     let what = format!("verification.{}", key.name);
     for (text, place) in builder.texts(&what, node) {
         builder.command(Spec {
-            text,
-            place,
-            name: String::new(),
-            kind: Kind::Run,
             tier: (tier > 0).then(|| At::new(tier, key.place)),
-            settings: Vec::new(),
-            dir: None,
             default_dir: cwd,
+            ..Spec::bare(text, place)
         });
     }
 }

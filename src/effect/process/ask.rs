@@ -145,7 +145,11 @@ impl Talk {
             PollFd::new(if err { stderr } else { &supervisor.socket }, events(err)),
         ];
         match poll(&mut fds, Timespec::try_from(time).ok().as_ref()) {
-            Ok(_) => Some(fds.map(|f| !f.revents().is_empty())),
+            Ok(_) => {
+                let [over, out_ready, err_ready] = fds.map(|f| !f.revents().is_empty());
+                // The stand-in says that the supervisor is gone, asked or not; there is nothing to be read for that.
+                Some([over, out && out_ready, err && err_ready])
+            }
             Err(Errno::INTR) => Some([false; 3]),
             Err(_) => None,
         }

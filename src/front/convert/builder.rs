@@ -42,6 +42,14 @@ pub(in crate::front) struct Spec<'a> {
     pub(in crate::front) default_dir: Option<&'a str>,
 }
 
+impl<'a> Spec<'a> {
+    /// A command that says nothing but itself: a `run` at the root, named after its words.
+    pub(in crate::front) fn bare(text: &'a str, place: Place) -> Self {
+        let (name, settings) = (String::new(), Vec::new());
+        Self { text, place, name, kind: Kind::Run, tier: None, settings, dir: None, default_dir: None }
+    }
+}
+
 /// How a command that is no argument vector is said instead.
 pub(super) enum Instead {
     /// Its parts, each in a directory (none: the check's own).
