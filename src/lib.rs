@@ -8,6 +8,8 @@ pub mod front;
 pub mod plan;
 pub mod recover;
 pub mod run;
+pub mod reuse;
+pub mod ledger;
 pub mod lock;
 pub mod effect;
 pub mod cli;

@@ -13,9 +13,14 @@ const EDGES: &[(&str, &[&str])] = &[
     ("plan", &["base", "check", "contract"]),
     ("recover", &["base", "check", "contract", "plan"]),
     ("run", &["base", "check", "plan"]),
+    ("reuse", &["base", "check", "plan", "run"]),
+    ("ledger", &["base", "check", "contract", "run"]),
     ("lock", &["base", "plan"]),
-    ("effect", &["base", "lang", "check", "contract", "front", "plan", "recover", "run", "lock"]),
-    ("cli", &["base", "lang", "check", "contract", "front", "plan", "recover", "run", "lock", "effect"]),
+    ("effect", &["base", "lang", "check", "contract", "front", "plan", "recover", "run", "reuse", "ledger", "lock"]),
+    (
+        "cli",
+        &["base", "lang", "check", "contract", "front", "plan", "recover", "run", "reuse", "ledger", "lock", "effect"],
+    ),
 ];
 
 /// A third-party crate and the places that may name it.
@@ -36,6 +41,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("saphyr_parser", &["front/"]),
     ("toml", &["front/"]),
     ("kdl", &["plan/kdl/write.rs", "plan/kdl/tests.rs", "lock/encode.rs"]),
+    ("quick_xml", &["check/format/"]),
     ("proptest", &["arbitrary"]),
 ];
 

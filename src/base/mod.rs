@@ -5,6 +5,7 @@ pub mod change;
 pub mod command;
 pub mod diagnostic;
 pub mod glob;
+pub mod inert;
 pub mod matching;
 pub mod nearest;
 pub mod origin;

@@ -16,6 +16,9 @@ pub struct Evidence {
     pub leaked: u32,
     /// The first file that `unchanged` selects and that the step changed.
     pub mutated: Option<crate::base::path::RepoPath>,
+    /// What its output, or the report that it wrote, says; absent when it is in no format that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reading: Option<Box<super::reading::Reading>>,
     /// The signal that ended it, such as `SIGKILL`.
     pub signal: Option<String>,
     /// Why it could not be started.

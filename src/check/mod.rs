@@ -2,7 +2,9 @@
 
 pub mod evidence;
 pub mod file;
+pub mod format;
 pub mod outcome;
+pub mod reading;
 pub mod request;
 
 use serde::{Deserialize, Serialize};

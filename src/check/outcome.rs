@@ -71,8 +71,22 @@ pub enum Cause {
     Assertion,
     /// failed: a file that `unchanged` selects differs.
     Mutated,
-    /// failed: a test step that names how its tests are counted wrote nothing at all.
+    /// failed: it says how its output is to be read, and nothing in it can be read so.
     NoEvidence,
+    /// failed: its output says that tests failed.
+    TestsFailed,
+    /// failed: fewer tests ran than must, or none.
+    TooFewTests,
+    /// failed: more errors than are allowed.
+    Errors,
+    /// failed: more warnings than are allowed.
+    Warnings,
+    /// failed: its exit code and its output do not say the same.
+    Contradiction,
+    /// failed: the judge said so.
+    Judged,
+    /// errored: the judge gave no answer that can be used.
+    BadAnswer,
     /// `timed_out`: its own limit.
     TimeLimit,
     /// `timed_out`: the budget ended while it ran; `not_run`: the budget was used up before.
@@ -104,7 +118,7 @@ pub enum Cause {
     Shard,
     /// flaky: it passed on a later try.
     Retried,
-    /// passed: by exit code alone, although the contract says how its output is to be counted.
+    /// passed: by exit code alone, because its output is in no format that is known.
     OutputUnread,
 }
 
@@ -118,6 +132,13 @@ impl Cause {
             Cause::Assertion => "assertion",
             Cause::Mutated => "mutated",
             Cause::NoEvidence => "no_evidence",
+            Cause::TestsFailed => "tests_failed",
+            Cause::TooFewTests => "too_few_tests",
+            Cause::Errors => "errors",
+            Cause::Warnings => "warnings",
+            Cause::Contradiction => "contradiction",
+            Cause::Judged => "judged",
+            Cause::BadAnswer => "bad_answer",
             Cause::TimeLimit => "time_limit",
             Cause::Budget => "budget",
             Cause::Missing => "missing",

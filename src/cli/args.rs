@@ -124,6 +124,9 @@ pub struct Global {
     /// Where fetched imports are kept; `$XDG_CACHE_HOME/vplan` or `~/.cache/vplan` otherwise.
     #[arg(long, value_name = "DIR", global = true)]
     pub cache_dir: Option<PathBuf>,
+    /// Where vplan keeps what decides things, rounds and reusable results; `$XDG_STATE_HOME/vplan` or `~/.local/state/vplan` otherwise.
+    #[arg(long, value_name = "DIR", global = true)]
+    pub state_dir: Option<PathBuf>,
 }
 
 /// Forms of an answer. Not every command has every form.
@@ -434,6 +437,15 @@ pub struct Run {
     /// Keep the records of runs in this directory instead of `.vplan/` at the root.
     #[arg(long, value_name = "DIR", help_heading = RUN)]
     pub records: Option<PathBuf>,
+    /// Which reports are written.
+    #[command(flatten)]
+    pub reports: super::reports::Reports,
+    /// Whether earlier results are used.
+    #[command(flatten)]
+    pub reuse: super::reuse::Reuse,
+    /// Whose round this is.
+    #[command(flatten)]
+    pub round: super::round::Round,
     /// Which attempt at the same work this is.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..), help_heading = RUN)]
     pub attempt: u32,

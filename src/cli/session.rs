@@ -16,6 +16,7 @@ use crate::effect::facts::{self, Ground};
 use crate::effect::files;
 use crate::effect::git::Git;
 use crate::effect::load::{self, LoadError, Loaded, Site, Wanted};
+use crate::effect::state_dir::{self, StateDir, StateError};
 use crate::effect::{git, infer, input};
 use crate::plan::compile::{Compiled, compile};
 use crate::plan::definition::changed_definitions;
@@ -46,6 +47,16 @@ pub struct Session {
     pub loaded: Option<Loaded>,
     /// What is asked.
     pub request: Request,
+}
+
+/// Where the state of a repository is: its ledger, its reusable results.
+///
+/// # Errors
+/// Exit 5 when it cannot be had.
+pub fn state(global: &Global, site: &Site) -> Result<StateDir, Failure> {
+    let failed = |e: StateError| Failure::new(Exit::Setup.code(), "vplan::state", e.to_string()).help(e.help());
+    let base = state_dir::base(global.state_dir.as_deref(), git::environment).map_err(failed)?;
+    StateDir::open(&base, &site.root).map_err(failed)
 }
 
 impl Session {

@@ -20,6 +20,7 @@ pub mod process;
 pub mod propose;
 pub mod records;
 mod signals;
+pub mod state_dir;
 mod step;
 pub mod store;
 pub mod survey;

@@ -1,9 +1,11 @@
 //! What is known of one step when it has ended? One entry of a report's `steps`.
 
 use crate::base::canon::Digest;
-use crate::base::word::{Word, is_unsafe_to_show};
+use crate::base::inert::inert;
+use crate::base::word::Word;
 use crate::check::evidence::{Captured, Evidence};
 use crate::check::outcome::{Cause, Outcome, Status};
+use crate::check::reading::{FailedTest, Finding, TestCounts};
 use crate::plan::Step;
 use serde::{Deserialize, Serialize};
 
@@ -19,20 +21,29 @@ pub struct StepRecord {
     /// One line for people; absent only for a plain pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
-    /// Findings that were read from its output; none in this version, which reads none.
+    /// Findings that were read from its output: the first of each severity.
     #[serde(default)]
     pub diagnostics: Vec<Finding>,
     /// How long its tries took together, in milliseconds.
     pub duration_ms: u64,
+    /// How many errors its output reports, where it was read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub errors: Option<u64>,
     /// The last try's evidence, for the classifier and for feedback. Not part of the report; kept for failures only.
     #[serde(skip)]
     pub evidence: Option<Box<Evidence>>,
     /// The last try's exit code, if it exited by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
+    /// The first tests that failed, by its output.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failed_tests: Vec<FailedTest>,
     /// What the classifier calls its failure. Set by the caller.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure_code: Option<String>,
+    /// The format in which its output was read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub format: Option<String>,
     /// Its id in the plan.
     pub id: String,
     /// How many processes it left behind, which were stopped.
@@ -41,6 +52,9 @@ pub struct StepRecord {
     /// The log of its last try, relative to the run's directory. Set by the caller.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<String>,
+    /// What its output says against a pass beside its counts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<String>,
     /// The file that was started. Set by the caller.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<ProgramRecord>,
@@ -63,6 +77,9 @@ pub struct StepRecord {
     pub tests: Option<TestCounts>,
     /// How many tries came to their own end.
     pub tries: u32,
+    /// How many warnings its output reports, where it was read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<u64>,
 }
 
 /// The file that the first word of a command named (engine.md section 7).
@@ -76,40 +93,6 @@ pub struct ProgramRecord {
     pub path: Word,
     /// In bytes.
     pub size: u64,
-}
-
-/// A finding of a compiler or linter (engine.md section 14).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Finding {
-    /// The tool's code for it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub code: Option<String>,
-    /// From 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub column: Option<u64>,
-    /// As the tool names it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub file: Option<String>,
-    /// From 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub line: Option<u64>,
-    /// The tool's words.
-    pub message: String,
-    /// `error` or `warning`.
-    pub severity: String,
-}
-
-/// Counts of tests.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct TestCounts {
-    /// Failed, and those that ended in an error.
-    pub failed: u64,
-    /// Passed.
-    pub passed: u64,
-    /// Skipped.
-    pub skipped: u64,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
@@ -126,12 +109,16 @@ impl StepRecord {
             detail: outcome.detail,
             diagnostics: Vec::new(),
             duration_ms: 0,
+            errors: None,
             evidence: None,
             exit_code: None,
+            failed_tests: Vec::new(),
             failure_code: None,
+            format: None,
             id: step.id.clone(),
             leaked: 0,
             log: None,
+            problems: Vec::new(),
             program: None,
             reason: outcome.cause,
             signal: None,
@@ -140,21 +127,31 @@ impl StepRecord {
             stdout_tail: String::new(),
             tests: None,
             tries: 0,
+            warnings: None,
         }
     }
 
     /// The record of a step whose last try has this evidence.
     #[must_use]
     pub fn with_evidence(step: &Step, outcome: Outcome, evidence: &Evidence, tries: u32, duration_ms: u64) -> Self {
+        let reading = evidence.reading.as_deref();
+        let counts = reading.filter(|r| r.tests.is_none() || r.errors > 0 || r.warnings > 0);
         Self {
+            diagnostics: reading.map(|r| r.findings.clone()).unwrap_or_default(),
             duration_ms,
+            errors: counts.map(|r| r.errors),
             evidence: outcome.status.is_failure().then(|| Box::new(evidence.clone())),
             exit_code: evidence.exit,
+            failed_tests: reading.map(|r| r.failed_tests.clone()).unwrap_or_default(),
+            format: reading.map(|r| r.format.clone()),
             leaked: evidence.leaked,
+            problems: reading.map(|r| r.problems.clone()).unwrap_or_default(),
             signal: evidence.signal.clone(),
             stderr_tail: tail(&evidence.stderr, TAIL_BYTES),
             stdout_tail: tail(&evidence.stdout, TAIL_BYTES),
+            tests: reading.and_then(|r| r.tests),
             tries,
+            warnings: counts.map(|r| r.warnings),
             ..Self::without_evidence(step, outcome)
         }
     }
@@ -203,52 +200,6 @@ pub fn head(captured: &Captured, most: usize) -> String {
     inert(bytes)
 }
 
-/// Foreign text of several lines, made harmless: terminal sequences go, carriage returns begin a line, every other
-/// character that is unsafe to show becomes U+FFFD, as does every invalid byte. Line feeds and tabs stay.
-#[must_use]
-pub fn inert(bytes: &[u8]) -> String {
-    let text = String::from_utf8_lossy(bytes);
-    let mut out = String::with_capacity(text.len());
-    let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
-        match c {
-            '\u{1b}' => skip_escape(&mut chars),
-            '\r' if chars.peek() == Some(&'\n') => {}
-            '\r' => out.push('\n'),
-            '\n' | '\t' => out.push(c),
-            c if is_unsafe_to_show(c) => out.push('\u{fffd}'),
-            c => out.push(c),
-        }
-    }
-    out
-}
-
-/// Skips what follows ESC (ECMA-48): a control sequence up to its final byte, a string up to its terminator on the same
-/// line, or one character with the intermediates before it.
-fn skip_escape(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
-    match chars.peek() {
-        Some('[') => {
-            chars.next();
-            while chars.next_if(|c| matches!(c, ' '..='?')).is_some() {}
-            chars.next_if(|c| matches!(c, '@'..='~'));
-        }
-        Some(']' | 'P' | 'X' | '^' | '_') => {
-            while let Some(c) = chars.next_if(|c| !matches!(c, '\n' | '\u{1b}')) {
-                if c == '\u{7}' {
-                    return;
-                }
-            }
-            if chars.next_if_eq(&'\u{1b}').is_some() {
-                chars.next_if_eq(&'\\');
-            }
-        }
-        _ => {
-            while chars.next_if(|c| matches!(c, ' '..='/')).is_some() {}
-            chars.next_if(|c| matches!(c, '0'..='~'));
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -262,22 +213,5 @@ mod tests {
         assert_eq!(head(&text("aöb"), 3), "aö");
         assert_eq!(head(&Captured::from(&b"a\xff"[..]), 9), "a\u{fffd}");
         assert_eq!(tail(&text(""), 5), "");
-    }
-
-    #[test]
-    fn foreign_text_is_inert() {
-        for (from, to) in [
-            ("\u{1b}[31mred\u{1b}[0m", "red"),
-            ("\u{1b}]0;title\u{7}x", "x"),
-            ("\u{1b}]8;;http://x\u{1b}\\link", "link"),
-            ("\u{1b}]never closed\nnext", "\nnext"),
-            ("\u{1b}(Bx", "x"),
-            ("a\r\nb\rc", "a\nb\nc"),
-            ("a\u{202e}b\u{9b}c\u{7}", "a\u{fffd}b\u{fffd}c\u{fffd}"),
-            ("\u{1b}", ""),
-            ("tab\tstays", "tab\tstays"),
-        ] {
-            assert_eq!(inert(from.as_bytes()), to, "{from:?}");
-        }
     }
 }

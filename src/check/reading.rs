@@ -1,0 +1,157 @@
+//! What does the output of a step say: how many tests, which findings?
+//!
+//! Made by `format` from output or from a report file; judged in `outcome`. Bounded, whatever the output: counts are
+//! complete, lists hold the first of them.
+
+use serde::{Deserialize, Serialize};
+
+/// How many findings of each severity are kept with their text.
+pub const FINDINGS_KEPT: usize = 100;
+/// How many failed tests are kept with their message.
+pub const FAILED_KEPT: usize = 100;
+/// How many bytes of a message, a name or a path are kept.
+pub const TEXT_KEPT: usize = 2048;
+
+/// What a recognised output says.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Reading {
+    /// How many errors, each counted once however often it is printed.
+    pub errors: u64,
+    /// The first failed tests, in the order of the output.
+    pub failed_tests: Vec<FailedTest>,
+    /// The first findings of each severity, in the order of the output.
+    pub findings: Vec<Finding>,
+    /// The id of the format that recognised it.
+    pub format: String,
+    /// What the output itself says against a pass beside its counts: a plan that is not kept, a suite that could not run, a
+    /// bail-out, a summary that says "failed", a report that is torn. One line each, for people.
+    pub problems: Vec<String>,
+    /// How many tests; only where tests are what the format counts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tests: Option<TestCounts>,
+    /// How many warnings.
+    pub warnings: u64,
+}
+
+/// A finding of a compiler or linter (engine.md section 14).
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Finding {
+    /// The tool's code for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    /// From 1, as the tool counts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub column: Option<u64>,
+    /// As the tool names it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// From 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
+    /// The tool's words, on one line unless the tool wrote several.
+    pub message: String,
+    /// How bad it is.
+    pub severity: Level,
+}
+
+/// How bad a finding is. What a tool calls note, hint, help or info is no finding.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Level {
+    /// It must be repaired.
+    #[default]
+    Error,
+    /// It may be.
+    Warning,
+}
+
+/// Counts of tests (engine.md section 14): errors count as failed, xfail and todo as skipped, an unexpected pass as failed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct TestCounts {
+    /// Failed, and those that ended in an error.
+    pub failed: u64,
+    /// Passed.
+    pub passed: u64,
+    /// Skipped.
+    pub skipped: u64,
+}
+
+/// A test that failed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct FailedTest {
+    /// Where, if the output says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// From 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
+    /// Why: the assertion or the first lines of the failure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// Its name as the tool writes it, with its suites where the tool names them.
+    pub name: String,
+}
+
+impl TestCounts {
+    /// How many gave evidence: all but the skipped ones.
+    #[must_use]
+    pub fn ran(&self) -> u64 {
+        self.passed.saturating_add(self.failed)
+    }
+}
+
+impl Reading {
+    /// An empty reading of a format.
+    #[must_use]
+    pub fn of(format: &str) -> Self {
+        Self { format: format.to_owned(), ..Self::default() }
+    }
+
+    /// Counts a finding, and keeps it while there is room.
+    pub fn find(&mut self, mut finding: Finding) {
+        let count = match finding.severity {
+            Level::Error => &mut self.errors,
+            Level::Warning => &mut self.warnings,
+        };
+        *count = count.saturating_add(1);
+        if usize::try_from(*count).is_ok_and(|n| n <= FINDINGS_KEPT) {
+            clip(&mut finding.message);
+            finding.file.as_mut().map(clip);
+            finding.code.as_mut().map(clip);
+            self.findings.push(finding);
+        }
+    }
+
+    /// Keeps a failed test while there is room. Does not count it: summaries do.
+    pub fn fail(&mut self, mut test: FailedTest) {
+        if self.failed_tests.len() < FAILED_KEPT {
+            clip(&mut test.name);
+            test.message.as_mut().map(clip);
+            test.file.as_mut().map(clip);
+            self.failed_tests.push(test);
+        }
+    }
+
+    /// Notes what speaks against a pass, while there is room.
+    pub fn object(&mut self, problem: impl Into<String>) {
+        const KEPT: usize = 20;
+        if self.problems.len() < KEPT {
+            let mut problem = problem.into();
+            clip(&mut problem);
+            self.problems.push(problem);
+        }
+    }
+}
+
+/// Cuts foreign text to what is kept, at a character, with a mark.
+pub fn clip(text: &mut String) {
+    if text.len() > TEXT_KEPT {
+        let end = (0..=TEXT_KEPT).rev().find(|i| text.is_char_boundary(*i)).unwrap_or(0);
+        text.truncate(end);
+        text.push('…');
+    }
+}

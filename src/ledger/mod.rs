@@ -1,0 +1,1 @@
+//! What should the caller do next? Rounds of work in, a decision out (engine.md section 9).
