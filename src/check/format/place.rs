@@ -56,7 +56,7 @@ mod tests {
             ("a.c:3: warning: y", at("a.c", 3, None, "warning: y")),
             ("C:\\x\\a.c:3:4: z", at("C:\\x\\a.c", 3, Some(4), "z")),
             ("a:b:2: c", at("a:b", 2, None, "c")),
-            ("10:20:30", None),
+            ("10:20:30", at("10", 20, None, "30")),
             (":1:2: x", None),
             ("a.c: error", None),
             ("", None),
