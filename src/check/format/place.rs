@@ -19,12 +19,14 @@ pub struct Place<'a> {
 pub fn place(text: &str) -> Option<Place<'_>> {
     let from = if matches!(text.as_bytes(), [b'a'..=b'z' | b'A'..=b'Z', b':', b'\\' | b'/', ..]) { 2 } else { 0 };
     let mut at = from;
+    if text.starts_with(':') {
+        return None;
+    }
     loop {
         let colon = at + text.get(at..)?.find(':')?;
         let (line, rest) = number(text.get(colon + 1..)?);
         if let Some(line) = line
             && let Some(rest) = rest.strip_prefix(':')
-            && colon > 0
         {
             let (column, behind) = number(rest);
             let file = text.get(..colon)?;
