@@ -1,5 +1,6 @@
 //! What kinds of checks are there, and when does one pass? One file per kind; a kind turns evidence into an outcome.
 
+pub mod agreement;
 pub mod evidence;
 pub mod file;
 pub mod format;

@@ -3,6 +3,7 @@
 //! Made by `format` from output or from a report file; judged in `outcome`. Bounded, whatever the output: counts are
 //! complete, lists hold the first of them.
 
+use super::Kind;
 use serde::{Deserialize, Serialize};
 
 /// How many findings of each severity are kept with their text.
@@ -134,6 +135,51 @@ impl Reading {
             test.file.as_mut().map(clip);
             self.failed_tests.push(test);
         }
+    }
+
+    /// Adds what another file or part of the same step says.
+    pub fn add(&mut self, other: Reading) {
+        let Reading { errors, failed_tests, findings, format, problems, tests, warnings } = other;
+        if self.format.is_empty() {
+            self.format = format;
+        }
+        self.errors = self.errors.saturating_add(errors);
+        self.warnings = self.warnings.saturating_add(warnings);
+        if let Some(more) = tests {
+            let sum = self.tests.get_or_insert_default();
+            sum.failed = sum.failed.saturating_add(more.failed);
+            sum.passed = sum.passed.saturating_add(more.passed);
+            sum.skipped = sum.skipped.saturating_add(more.skipped);
+        }
+        for severity in [Level::Error, Level::Warning] {
+            let kept = self.findings.iter().filter(|f| f.severity == severity).count();
+            let room = FINDINGS_KEPT.saturating_sub(kept);
+            self.findings.extend(findings.iter().filter(|f| f.severity == severity).take(room).cloned());
+        }
+        failed_tests.into_iter().for_each(|test| self.fail(test));
+        problems.into_iter().for_each(|problem| self.object(problem));
+    }
+
+    /// What it says to a check of a kind: a compiler or a linter that writes a report of tests means one finding by each
+    /// failed one, and a report without any is a clean one.
+    #[must_use]
+    pub fn counted_by(mut self, kind: Kind) -> Self {
+        if kind == Kind::Test {
+            return self;
+        }
+        let Some(tests) = self.tests.take() else { return self };
+        if tests.failed > self.errors {
+            self.errors = tests.failed;
+            let finding = |test: FailedTest| Finding {
+                code: Some(test.name),
+                file: test.file,
+                line: test.line,
+                message: test.message.unwrap_or_default(),
+                ..Finding::default()
+            };
+            self.findings.extend(std::mem::take(&mut self.failed_tests).into_iter().map(finding));
+        }
+        self
     }
 
     /// Notes what speaks against a pass, while there is room.

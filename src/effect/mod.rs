@@ -26,3 +26,4 @@ pub mod store;
 pub mod survey;
 pub mod terminal;
 pub mod verify;
+pub mod watch;

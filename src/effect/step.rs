@@ -5,9 +5,12 @@ use super::process::attempt::{Attempt, Buffer, Heard, Tried, Try};
 use super::process::capture::{Live, LogPlace};
 use super::process::pool::Pool;
 use super::process::program::say;
-use crate::base::path::RepoPath;
+use super::watch::{Looked, is_watched};
+use crate::base::word::Word;
 use crate::check::Kind;
+use crate::check::agreement::silence;
 use crate::check::evidence::Evidence;
+use crate::check::format::{Format, guessed, named};
 use crate::plan::Step;
 use crate::run::report::Withheld;
 use std::sync::Arc;
@@ -22,8 +25,8 @@ pub(super) enum Note {
     Evaluated(usize, Box<Evidence>),
     /// Its files have been looked at; it can start.
     Looked(usize),
-    /// They have been looked at again; the first that has changed.
-    LookedAgain(usize, Option<RepoPath>),
+    /// They have been looked at again.
+    LookedAgain(usize, Box<Looked>),
 }
 
 /// A try of a step that is under way.
@@ -100,7 +103,7 @@ impl<'e> Busy<'e> {
         if step.kind == Kind::File {
             let evaluate = move || leave(&outbox, Note::Evaluated(number, Box::new((context.evaluate)(step))));
             thread.spawn_scoped(scope, evaluate)?;
-        } else if step.unchanged.is_some() {
+        } else if is_watched(step) {
             let (watcher, again) = channel();
             self.watcher = Some(watcher);
             thread.spawn_scoped(scope, move || watch(context, number, step, &again, &outbox))?;
@@ -114,6 +117,7 @@ impl<'e> Busy<'e> {
     pub(super) fn start(&mut self, context: &'e Context<'e>, means: &Means<'_>) -> Option<Tried> {
         let Context { root, environment, logs, max_output, tick, .. } = *context;
         let environment = environment.of_step(root, self.step);
+        let formats = formats(self.step);
         let what = Try {
             root,
             search: &environment.search,
@@ -124,6 +128,7 @@ impl<'e> Busy<'e> {
             log: logs.zip(self.log.clone()).map(|(folder, name)| LogPlace { folder, name }),
             max_output,
             live: tick.map(|_| Arc::clone(&self.live)),
+            formats: &formats,
         };
         self.withheld = environment.withheld;
         match Attempt::begin(means.pool, &what) {
@@ -160,6 +165,7 @@ impl<'e> Busy<'e> {
             return (heard, None);
         };
         let mut tried = attempt.finish(means.pool, self.wishes.timed_out, means.buffer);
+        read_as(self.step, &mut tried.evidence);
         // Looking at files before and after is not the step's time.
         tried.evidence.duration_ms = millis(means.now.saturating_sub(started));
         if self.watcher.as_ref().is_some_and(|w| w.send(()).is_ok()) {
@@ -215,8 +221,41 @@ fn watch(context: &Context<'_>, number: usize, step: &Step, again: &Receiver<()>
     leave(outbox, Note::Looked(number));
     // Nobody asks when the step could not be started.
     if again.recv().is_ok() {
-        leave(outbox, Note::LookedAgain(number, look()));
+        leave(outbox, Note::LookedAgain(number, Box::new(look())));
     }
+}
+
+/// How the output of a step is read; not at all where only the exit code counts.
+fn formats(step: &Step) -> Vec<&'static Format> {
+    if !matches!(step.kind, Kind::Compile | Kind::Test | Kind::Lint) || step.argv.is_none() {
+        return Vec::new();
+    }
+    match step.format.as_deref() {
+        Some(name) if name != "auto" => named(name, step.kind),
+        _ => with_words(step, |words| guessed(words, step.kind)),
+    }
+}
+
+/// What was read, as the verb counts it. A compiler or linter that is known, ended well and said nothing has found nothing.
+fn read_as(step: &Step, evidence: &mut Evidence) {
+    if let Some(reading) = evidence.reading.take() {
+        evidence.reading = Some(Box::new(reading.counted_by(step.kind)));
+        return;
+    }
+    let of_a_known_tool = || {
+        let written = |words: &[&str]| formats(step).into_iter().find(|f| (f.written_by)(words));
+        with_words(step, written).map(|f| f.id)
+    };
+    let format = match step.format.as_deref() {
+        Some(name) if name != "auto" => Some(name),
+        _ => of_a_known_tool(),
+    };
+    evidence.reading = format.and_then(|format| silence(format, step.kind, evidence)).map(Box::new);
+}
+
+fn with_words<T>(step: &Step, ask: impl FnOnce(&[&str]) -> T) -> T {
+    let argv: Vec<_> = step.argv.iter().flatten().map(|w| String::from_utf8_lossy(Word::as_bytes(w))).collect();
+    ask(&argv.iter().map(AsRef::as_ref).collect::<Vec<&str>>())
 }
 
 /// Whole milliseconds.

@@ -15,7 +15,7 @@
 
 use super::event::{Action, Event, Interrupt};
 use super::record::StepRecord;
-use crate::check::outcome::{Cause, Outcome, Reading, Status, Terms, judge};
+use crate::check::outcome::{Cause, Outcome, Output, Status, Terms, judge};
 use crate::check::{Kind, Severity};
 use crate::plan::{Plan, Step};
 use std::collections::{BTreeMap, BTreeSet};
@@ -416,7 +416,8 @@ impl RunState {
         let terms = terms(step, running.limit_ms, running.by_budget);
         let mut outcome = judge(&terms, evidence);
         if outcome.status.is_pass() && attempt > 1 {
-            outcome = Outcome::new(Status::Flaky, Cause::Retried, format!("passed on try {attempt}"));
+            let beside = outcome.detail.map_or_else(String::new, |detail| format!("; {detail}"));
+            outcome = Outcome::new(Status::Flaky, Cause::Retried, format!("passed on try {attempt}{beside}"));
         }
         let spent = track.last.as_ref().map_or(0, |r| r.duration_ms).saturating_add(evidence.duration_ms);
         let again = matches!(outcome.status, Status::Failed | Status::TimedOut)
@@ -549,14 +550,14 @@ fn settled_by_plan(step: &Step) -> Option<Outcome> {
 
 /// By what a try of this step is judged.
 fn terms(step: &Step, limit_ms: u64, by_budget: bool) -> Terms<'_> {
-    let named = step.report.is_some() || step.format.as_deref().is_some_and(|f| f != "auto");
-    let limits = step.max_warnings.is_some() || step.max_errors.is_some_and(|n| n > 0);
-    let reading = match step.kind {
-        Kind::Test if named || step.min_tests.is_some_and(|n| n > 0) => Reading::Tests,
-        Kind::Compile | Kind::Lint if named || limits => Reading::Findings,
-        _ => Reading::Free,
+    let output = Output {
+        format: step.format.as_deref().filter(|f| *f != "auto"),
+        max_errors: step.max_errors.unwrap_or(0),
+        max_warnings: step.max_warnings,
+        min_tests: step.min_tests,
+        report: step.report.as_ref().map(|r| r.glob.text()),
     };
-    Terms { by_budget, exit: &step.exit, kind: step.kind, limit_ms, reading, skip_exit: &step.skip_exit }
+    Terms { by_budget, exit: &step.exit, kind: step.kind, limit_ms, output, skip_exit: &step.skip_exit }
 }
 
 #[cfg(test)]
