@@ -16,6 +16,7 @@ mod fmt;
 mod golden;
 mod lock;
 mod imports;
+mod judged;
 mod modes;
 mod plan_files;
 mod props;

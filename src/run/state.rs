@@ -439,11 +439,31 @@ impl RunState {
             self.over.push(index);
         }
         self.note_failure(index);
+        self.judge_batches(index);
         if self.plan.policy.fail_fast
             && let Some(first) = self.first_failure
         {
             self.stop_where(actions, |i, step, _| i > first && !step.always);
         }
+    }
+
+    /// The thresholds of a check that runs in batches are for all of them: which one goes too far depends on their order in
+    /// the plan, not on which ended first. What needs the check waits for all of them.
+    fn judge_batches(&mut self, index: usize) {
+        let plan = Arc::clone(&self.plan);
+        let Some(name) = plan.steps.get(index).and_then(|s| s.batch_of.as_ref()) else { return };
+        let batches = plan.steps.iter().zip(&self.tracks).enumerate();
+        let batches = batches.filter(|(_, (step, _))| step.batch_of.as_ref() == Some(name));
+        let ended = batches.take_while(|(_, (_, track))| track.phase == Phase::Over);
+        let over = super::batch::over(ended.map(|(i, (step, track))| (i, step, track.last.as_ref())));
+        let Some((batch, outcome)) = over else { return };
+        if let Some(record) = self.tracks.get_mut(batch).and_then(|t| t.last.as_mut()) {
+            record.end_as(outcome);
+        }
+        if batch != index {
+            self.over.push(batch);
+        }
+        self.note_failure(batch);
     }
 
     fn note_failure(&mut self, index: usize) {
