@@ -17,6 +17,7 @@ mod golden;
 mod lock;
 mod imports;
 mod modes;
+mod outputs;
 mod plan_files;
 mod props;
 mod init;
