@@ -160,7 +160,9 @@ fn every_captured_output_is_read_as_what_it_means() {
 #[test]
 fn no_format_takes_the_output_of_another() {
     let mut wrong = Vec::new();
-    for captured in captured().iter().filter(|c| c.case.recognised != Some(false)) {
+    // An empty list of findings is the same in several.
+    let telling = |c: &&Captured| c.case.recognised != Some(false) && c.stdout.trim_ascii() != b"[]";
+    for captured in captured().iter().filter(telling) {
         let of_kind: Vec<_> = format::ALL.iter().filter(|f| f.kinds.contains(&captured.case.kind)).collect();
         let got = format::read(&of_kind, &captured.stdout, &captured.stderr).map(|r| r.format);
         if got.as_deref() != Some(&captured.id) {

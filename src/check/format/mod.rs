@@ -7,6 +7,7 @@
 pub mod cargo_nextest;
 pub mod cargo_test;
 pub mod count;
+pub mod document;
 pub mod flake8;
 pub mod launched;
 pub mod mypy;
@@ -210,7 +211,7 @@ mod tests {
     #[test]
     fn nothing_is_recognised_in_what_says_nothing() {
         for text in
-            ["", "\n", "all good\n", "1 failed\n", "0 errors, 3 warnings\n", "error: no\n", "OK\n", "{}\n", "[]\n"]
+            ["", "\n", "all good\n", "1 failed\n", "0 errors, 3 warnings\n", "error: no\n", "OK\n", "{}\n",]
         {
             for format in ALL {
                 for kind in format.kinds {
