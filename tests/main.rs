@@ -18,6 +18,7 @@ mod lock;
 mod imports;
 mod judged;
 mod modes;
+mod outputs;
 mod plan_files;
 mod props;
 mod init;

@@ -58,7 +58,7 @@ pub struct Finding {
 }
 
 /// How bad a finding is. What a tool calls note, hint, help or info is no finding.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
     /// It must be repaired.

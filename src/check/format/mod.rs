@@ -4,7 +4,22 @@
 //! reads is untrusted: any lines give an answer. A reader answers only for its own tool's words at the place where that tool
 //! prints them: a summary that a *test* prints is not the summary.
 
+pub mod cargo_nextest;
+pub mod cargo_test;
+pub mod count;
+pub mod document;
+pub mod flake8;
+pub mod launched;
+pub mod mypy;
+pub mod panic;
 pub mod place;
+pub mod pylint;
+pub mod pytest;
+pub mod ruff;
+pub mod rustc;
+pub mod rustc_json;
+pub mod seen;
+pub mod unittest;
 
 use super::Kind;
 use super::reading::Reading;
@@ -46,7 +61,18 @@ pub trait Reader: Send {
 
 /// All formats. Of several that recognise an output of which nothing else is known, the first counts: the more telling ones stand
 /// before those whose words occur elsewhere.
-pub const ALL: &[Format] = &[];
+pub const ALL: &[Format] = &[
+    //TMP    cargo_nextest::FORMAT,
+    cargo_test::FORMAT,
+    rustc_json::FORMAT,
+    rustc::FORMAT,
+    //TMP    pytest::FORMAT,
+    //TMP    unittest::FORMAT,
+    //TMP    mypy::FORMAT,
+    //TMP    pylint::FORMAT,
+    //TMP    ruff::FORMAT,
+    //TMP    flake8::FORMAT,
+];
 
 /// The formats that a name means for a kind of check.
 #[must_use]
@@ -156,4 +182,43 @@ pub fn read(formats: &[&'static Format], stdout: &[u8], stderr: &[u8]) -> Option
     scan.push(Stream::Out, stdout);
     scan.push(Stream::Err, stderr);
     scan.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::FORMATS;
+
+    #[test]
+    fn a_contract_may_write_every_name() {
+        for format in ALL {
+            assert!(!format.names.is_empty() && !format.kinds.is_empty(), "{}", format.id);
+            for name in format.names {
+                assert!(FORMATS.contains(name), "`{name}` of {}", format.id);
+                assert!(format.kinds.iter().any(|kind| named(name, *kind).iter().any(|f| f.id == format.id)));
+            }
+        }
+    }
+
+    #[test]
+    fn ids_are_unique_and_are_what_readings_say() {
+        for (i, format) in ALL.iter().enumerate() {
+            assert!(ALL.iter().skip(i + 1).all(|f| f.id != format.id), "{}", format.id);
+            assert!(format.id.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-'));
+        }
+    }
+
+    #[test]
+    fn nothing_is_recognised_in_what_says_nothing() {
+        for text in
+            ["", "\n", "all good\n", "1 failed\n", "0 errors, 3 warnings\n", "error: no\n", "OK\n", "{}\n",]
+        {
+            for format in ALL {
+                for kind in format.kinds {
+                    let got = read(&[format], text.as_bytes(), b"");
+                    assert_eq!(got, None, "{} of {kind:?}: {text:?}", format.id);
+                }
+            }
+        }
+    }
 }
