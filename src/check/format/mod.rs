@@ -6,6 +6,23 @@
 
 pub mod place;
 
+mod document;
+mod eslint;
+mod eslint_json;
+mod jest;
+mod jest_json;
+mod junit;
+mod mocha;
+mod node_test;
+mod npm;
+mod sarif;
+mod tally;
+mod tap;
+mod trx;
+mod tsc;
+mod vitest;
+mod xml;
+
 use super::Kind;
 use super::reading::Reading;
 
@@ -46,7 +63,22 @@ pub trait Reader: Send {
 
 /// All formats. Of several that recognise an output of which nothing else is known, the first counts: the more telling ones stand
 /// before those whose words occur elsewhere.
-pub const ALL: &[Format] = &[];
+pub const ALL: &[Format] = &[
+    // Documents, and what Node's tools write.
+    junit::FORMAT,
+    junit::FINDINGS,
+    trx::FORMAT,
+    sarif::FORMAT,
+    jest_json::FORMAT,
+    eslint_json::FORMAT,
+    tap::FORMAT,
+    jest::FORMAT,
+    vitest::FORMAT,
+    mocha::FORMAT,
+    node_test::FORMAT,
+    tsc::FORMAT,
+    eslint::FORMAT,
+];
 
 /// The formats that a name means for a kind of check.
 #[must_use]
