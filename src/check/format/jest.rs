@@ -74,16 +74,17 @@ impl Summaries {
             };
             *count = count.saturating_add(number);
         }
-        let block = Block { counts, suites: self.suites.take(), shown: std::mem::take(&mut self.shown) };
-        match self.last {
-            // A single line does not replace a block.
-            Some(last) if last.suites.is_some() && block.suites.is_none() => return,
-            Some(last) if last.shown && last.counts.failed > 0 => {
-                add(&mut self.before, last.counts);
+        let Some(suites) = self.suites.take() else {
+            // A line alone stands for the summary only where there is no other.
+            if self.last.is_none_or(|last| last.suites.is_none()) {
+                self.last = Some(Block { counts, suites: None, shown: false });
             }
-            _ => {}
+            return;
+        };
+        if let Some(last) = self.last.filter(|last| last.shown && last.counts.failed > 0) {
+            add(&mut self.before, last.counts);
         }
-        self.last = Some(block);
+        self.last = Some(Block { counts, suites: Some(suites), shown: std::mem::take(&mut self.shown) });
     }
 }
 
@@ -234,7 +235,7 @@ mod tests {
             ("", "Tests: 1 failed, 1 todo, 2 skipped, 3 passed, 7 total\n", Some((3, 1, 3, 0))),
             ("Tests: 9 failed, 9 total\n", "Test Suites: 1 passed\nTests: 1 passed, 1 total\n", Some((1, 0, 0, 0))),
             ("Test Suites: 1 passed\nTests: 1 passed\nTests: 9 failed\n", "", Some((1, 0, 0, 0))),
-            ("Tests: 9 failed\nTest Suites: 1 passed\nTests: 1 passed\n", "", Some((1, 0, 0, 0))),
+            ("FAIL a\nTests: 9 failed\nTest Suites: 1 passed\nTests: 1 passed\n", "", Some((1, 0, 0, 0))),
             ("", two, Some((3, 1, 0, 0))),
             ("    Tests: 9 failed, 9 total\n", "", None),
             ("Test Suites: 1 failed, 1 of 5 total\nTests: 1 failed, 1 total\n", "", Some((0, 1, 0, 0))),

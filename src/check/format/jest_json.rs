@@ -106,8 +106,7 @@ fn one(run: Run, reading: &mut Reading) -> TestCounts {
                 let frames = messages.lines().filter_map(tally::frame);
                 frames.into_iter().find(|(file, _)| *file == suite.name).map(|(_, line)| line)
             });
-            let told: Vec<&str> = messages.lines().take_while(|line| !line.trim_start().starts_with("at ")).collect();
-            let message = xml::first_lines(&told.join("\n"));
+            let message = xml::first_lines(&messages);
             reading.fail(FailedTest {
                 file: Some(suite.name.clone()),
                 line,

@@ -246,8 +246,11 @@ fn full_name(class: &str, name: &str) -> String {
 
 impl Said {
     fn why(&self) -> Option<String> {
-        let text = || Some(xml::first_lines(&self.text)).filter(|text| !text.is_empty());
-        self.message.as_ref().map(|message| xml::first_lines(message)).filter(|m| !m.is_empty()).or_else(text)
+        let text = xml::first_lines(&self.text);
+        let message = xml::first_lines(self.message.as_deref().unwrap_or_default());
+        // Some give only the first words as the message.
+        let longer = text.starts_with(&message);
+        Some(if longer { text } else { message }).filter(|why| !why.is_empty())
     }
 
     /// As a linter means it. ESLint and its like write `line 1, col 7, Error - …` into the text.

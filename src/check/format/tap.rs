@@ -35,8 +35,8 @@ struct Tap {
     yaml: Option<usize>,
     /// In it, the block of lines that is the message: how far its key is indented.
     block: Option<usize>,
-    /// Whether the last line was a point, so that a YAML block may begin.
-    after_point: bool,
+    /// How far the last line was indented if it was a point, so that a YAML block may begin.
+    after_point: Option<usize>,
     /// Something only TAP has was seen.
     told: bool,
     total: Level,
@@ -78,15 +78,15 @@ impl Reader for Tap {
                 self.yaml = None;
                 return;
             }
-            // A value may hold lines that are not indented; a point or a plan out here shows that the block was never closed.
-            if indent >= yaml || !is_tap(text) || indent % INDENT != 0 {
-                return self.detail(indent, text);
-            }
-            self.yaml = None;
+            // A value may hold lines that are not indented, so only its end ends a block. One that is never closed swallows points,
+            // and the plan is not kept.
+            return self.detail(indent, text);
         }
         let after_point = std::mem::take(&mut self.after_point);
         match text.as_bytes() {
-            [b'-', b'-', b'-', ..] if after_point && text.trim_end() == "---" => self.yaml = Some(indent),
+            [b'-', b'-', b'-', ..] if after_point.is_some_and(|at| indent > at) && text.trim_end() == "---" => {
+                self.yaml = Some(indent)
+            }
             [b'o', b'k', ..]
             | [b'n', b'o', b't', b' ', b'o', b'k', ..]
             | [b'1', b'.', b'.', ..]
@@ -114,11 +114,6 @@ impl Reader for Tap {
         self.total.failed.into_iter().for_each(|test| reading.fail(test));
         Some(reading)
     }
-}
-
-/// Whether a line has the form of a point or a plan.
-fn is_tap(text: &str) -> bool {
-    point(text).is_some() || plan(text).is_some() || text.starts_with("# Subtest")
 }
 
 impl Tap {
@@ -215,7 +210,7 @@ impl Tap {
             let name = tally::path(path.iter().map(String::as_str).chain([name.as_str()]));
             self.failure = Some((depth, FailedTest { name, ..FailedTest::default() }, Message::default()));
         }
-        self.after_point = true;
+        self.after_point = Some(depth * INDENT);
     }
 
     fn plan(&mut self, depth: usize, count: u64, reason: Option<&str>) {

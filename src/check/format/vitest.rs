@@ -120,14 +120,17 @@ impl Vitest {
         if !known {
             return;
         }
-        let files = self.files.take();
-        match self.last {
-            // A line alone is not the summary when there was one.
-            Some(last) if last.files.is_some() && files.is_none() => return,
-            Some(last) if last.shown && last.counts.failed > 0 => add(&mut self.before, last.counts),
-            _ => {}
+        let Some(files) = self.files.take() else {
+            // A line alone stands for the summary only where there is no other.
+            if self.last.is_none_or(|last| last.files.is_none()) {
+                self.last = Some(Block { counts, ..Block::default() });
+            }
+            return;
+        };
+        if let Some(last) = self.last.filter(|last| last.shown && last.counts.failed > 0) {
+            add(&mut self.before, last.counts);
         }
-        self.last = Some(Block { counts, files, shown: std::mem::take(&mut self.shown), errors: 0 });
+        self.last = Some(Block { counts, files: Some(files), shown: std::mem::take(&mut self.shown), errors: 0 });
     }
 
     /// `a.test.ts > suite > name`, or for a file that could not be run `a.test.ts [ a.test.ts ]`.

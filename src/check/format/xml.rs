@@ -103,11 +103,15 @@ pub fn append(to: &mut String, text: &str) {
     to.push_str(text.get(..end).unwrap_or_default());
 }
 
-/// The first lines of a text that say something, without terminal sequences.
+/// The first lines of a text that say something, without terminal sequences and what is below them of a stack.
 #[must_use]
 pub fn first_lines(text: &str) -> String {
     let mut message = Message::default();
     for line in crate::base::inert::without_escapes(text).lines() {
+        let start = line.trim_start();
+        if start.starts_with("at ") || start.starts_with("stack backtrace:") {
+            break;
+        }
         message.line(line);
     }
     message.take().unwrap_or_default()
