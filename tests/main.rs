@@ -23,6 +23,7 @@ mod plan_files;
 mod props;
 mod init;
 mod language;
+mod readings;
 mod readme;
 mod runner;
 mod std;

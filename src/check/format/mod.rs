@@ -7,7 +7,7 @@
 pub mod cargo_nextest;
 pub mod cargo_test;
 pub mod count;
-pub mod document;
+pub mod json_text;
 pub mod flake8;
 pub mod launched;
 pub mod mypy;
@@ -20,6 +20,23 @@ pub mod rustc;
 pub mod rustc_json;
 pub mod seen;
 pub mod unittest;
+
+mod document;
+mod eslint;
+mod eslint_json;
+mod jest;
+mod jest_json;
+mod junit;
+mod mocha;
+mod node_test;
+mod npm;
+mod sarif;
+mod tally;
+mod tap;
+mod trx;
+mod tsc;
+mod vitest;
+mod xml;
 
 use super::Kind;
 use super::reading::Reading;
@@ -62,16 +79,30 @@ pub trait Reader: Send {
 /// All formats. Of several that recognise an output of which nothing else is known, the first counts: the more telling ones stand
 /// before those whose words occur elsewhere.
 pub const ALL: &[Format] = &[
-    //TMP    cargo_nextest::FORMAT,
+    cargo_nextest::FORMAT,
     cargo_test::FORMAT,
     rustc_json::FORMAT,
     rustc::FORMAT,
-    //TMP    pytest::FORMAT,
-    //TMP    unittest::FORMAT,
-    //TMP    mypy::FORMAT,
-    //TMP    pylint::FORMAT,
-    //TMP    ruff::FORMAT,
-    //TMP    flake8::FORMAT,
+    pytest::FORMAT,
+    unittest::FORMAT,
+    mypy::FORMAT,
+    pylint::FORMAT,
+    ruff::FORMAT,
+    flake8::FORMAT,
+    // Documents, and what Node's tools write.
+    junit::FORMAT,
+    junit::FINDINGS,
+    trx::FORMAT,
+    sarif::FORMAT,
+    jest_json::FORMAT,
+    eslint_json::FORMAT,
+    tap::FORMAT,
+    jest::FORMAT,
+    vitest::FORMAT,
+    mocha::FORMAT,
+    node_test::FORMAT,
+    tsc::FORMAT,
+    eslint::FORMAT,
 ];
 
 /// The formats that a name means for a kind of check.
@@ -210,9 +241,7 @@ mod tests {
 
     #[test]
     fn nothing_is_recognised_in_what_says_nothing() {
-        for text in
-            ["", "\n", "all good\n", "1 failed\n", "0 errors, 3 warnings\n", "error: no\n", "OK\n", "{}\n",]
-        {
+        for text in ["", "\n", "all good\n", "1 failed\n", "0 errors, 3 warnings\n", "error: no\n", "OK\n", "{}\n"] {
             for format in ALL {
                 for kind in format.kinds {
                     let got = read(&[format], text.as_bytes(), b"");

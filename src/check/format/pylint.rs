@@ -3,7 +3,7 @@
 //! Written from the output of pylint 2.17 to 4. Its columns count from 0. Fatal and error are errors; warning, convention and
 //! refactoring are warnings; information is nothing.
 
-use super::document::Document;
+use super::json_text::Document;
 use super::launched::launched;
 use super::place::place;
 use super::{Format, Reader, Stream};

@@ -3,8 +3,8 @@
 //! Written from the output of ruff 0.4 to 0.14. Everything it reports is an error, as its own summary says.
 
 use super::count::counted;
-use super::document::Document;
 use super::flake8::{concise, is_code};
+use super::json_text::Document;
 use super::launched::launched;
 use super::{Format, Reader, Stream};
 use crate::check::Kind;
@@ -208,9 +208,7 @@ mod tests {
             assert_eq!((reading.errors, reading.warnings), (errors, 0), "{text}");
             assert_eq!(!reading.problems.is_empty(), problem, "{text}");
         }
-        for text in
-            ["{}\n", "[{\"a\": 1}]\n", "Found 3 errors in 2 files\n", "F401 x\n", "All good\n", "error: no\n"]
-        {
+        for text in ["{}\n", "[{\"a\": 1}]\n", "Found 3 errors in 2 files\n", "F401 x\n", "All good\n", "error: no\n"] {
             assert_eq!(read(text), None, "{text}");
         }
     }
