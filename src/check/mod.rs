@@ -60,8 +60,27 @@ impl Kind {
 
 /// The formats of output that a check may name (language.md section 6).
 pub const FORMATS: &[&str] = &[
-    "auto", "cargo", "rustc", "tsc", "eslint", "gcc", "javac", "mypy", "pytest", "unittest", "jest", "vitest", "mocha",
-    "tap", "go", "dotnet", "junit", "trx", "sarif",
+    "auto",
+    "cargo",
+    "rustc",
+    "tsc",
+    "eslint",
+    "gcc",
+    "javac",
+    "mypy",
+    "pytest",
+    "unittest",
+    "jest",
+    "vitest",
+    "mocha",
+    "tap",
+    "go",
+    "dotnet",
+    "junit",
+    "trx",
+    "sarif",
+    "msbuild",
+    "shellcheck",
 ];
 
 /// Whether a failure fails the plan.
