@@ -5,6 +5,7 @@ mod glob;
 mod imports;
 mod lang;
 mod lock;
+mod output;
 mod plan;
 mod recover;
 mod run;

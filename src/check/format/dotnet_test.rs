@@ -8,7 +8,7 @@ use super::msbuild::Msbuild;
 use super::place::number;
 use super::{Format, Reader, Stream};
 use crate::check::Kind;
-use crate::check::reading::{FAILED_KEPT, FailedTest, Reading, TestCounts};
+use crate::check::reading::{FAILED_KEPT, FailedTest, Reading, TestCounts, clip};
 
 /// The format.
 pub const FORMAT: Format = Format {
@@ -117,6 +117,8 @@ impl Reader for DotnetTest {
             reading.object("the build failed");
         }
         reading.tests = Some(counts);
+        // What was tried again and passed has not failed.
+        self.failed.truncate(usize::try_from(counts.failed).unwrap_or(usize::MAX));
         self.failed.into_iter().for_each(|test| reading.fail(test));
         self.problems.into_iter().for_each(|problem| reading.object(problem));
         Some(reading)
@@ -189,7 +191,7 @@ impl DotnetTest {
             // The terminal logger: the name stands on the next line, or here.
             self.now = Now::Named;
             let (file, number) = place.trim().strip_suffix(')').and_then(|p| p.rsplit_once('(')).unwrap_or_default();
-            let test = FailedTest { file: Some(file.to_owned()), line: number.parse().ok(), ..FailedTest::default() };
+            let test = FailedTest { file: Some(clipped(file)), line: number.parse().ok(), ..FailedTest::default() };
             if self.failed.len() < FAILED_KEPT {
                 self.failed.push(test);
             }
@@ -230,7 +232,7 @@ impl DotnetTest {
         // Beyond the room there is no test to which the lines that follow belong.
         self.now = if self.failed.len() < FAILED_KEPT { now } else { Now::Other };
         if self.now == now {
-            self.failed.push(FailedTest { name: name.to_owned(), ..FailedTest::default() });
+            self.failed.push(FailedTest { name: clipped(name), ..FailedTest::default() });
         }
     }
 
@@ -300,6 +302,12 @@ fn newer(rest: &str) -> Option<TestCounts> {
         }
     }
     total.then_some(counts)
+}
+
+fn clipped(text: &str) -> String {
+    let mut text = text.to_owned();
+    clip(&mut text);
+    text
 }
 
 /// The name before a time: `NAME [12 ms]`, `NAME (12ms)`.

@@ -13,7 +13,7 @@ use super::go_build::GoBuild;
 use super::place::place;
 use super::{Format, Reader, Stream};
 use crate::check::Kind;
-use crate::check::reading::{FAILED_KEPT, FailedTest, Reading, TestCounts};
+use crate::check::reading::{FAILED_KEPT, FailedTest, PROBLEMS_KEPT, Reading, TestCounts, clip};
 
 /// The format.
 pub const FORMAT: Format = Format {
@@ -99,7 +99,7 @@ impl Reader for GoTest {
         let package = std::mem::take(&mut self.package);
         if package.announces || package.counts != TestCounts::default() {
             if torn {
-                self.problems.push("the output ends before the result of a package".to_owned());
+                self.object("the output ends before the result of a package".to_owned());
             }
             self.close(package);
         }
@@ -125,7 +125,7 @@ impl GoTest {
         self.package.announces = true;
         self.package.after_failure = false;
         self.package.open.begin(id);
-        self.package.speaker = Some((id, name.to_owned()));
+        self.package.speaker = Some((id, clipped(name)));
     }
 
     /// Takes a result; whether it is one.
@@ -167,11 +167,8 @@ impl GoTest {
         if result.word == "FAIL" {
             package.after_failure = true;
             if package.failed.len() < FAILED_KEPT {
-                package.failed.push(FailedTest {
-                    name: result.name.to_owned(),
-                    message: said,
-                    ..FailedTest::default()
-                });
+                let name = clipped(result.name);
+                package.failed.push(FailedTest { message: said, name, ..FailedTest::default() });
             }
         }
         true
@@ -216,7 +213,7 @@ impl GoTest {
         } else if let Some((who, _)) = package.speaker.as_ref().filter(|_| !line.starts_with("=== ")) {
             package.said.add(*who, line);
         } else if let Some(name) = speaker(line) {
-            package.speaker = Some((hash(&name), name.to_owned()));
+            package.speaker = Some((hash(&name), clipped(name)));
         }
     }
 
@@ -274,12 +271,18 @@ impl GoTest {
                     if let Some(panic) = &package.panic {
                         problem = format!("{problem}: panic: {panic}");
                     }
-                    self.problems.push(problem);
-                    self.problems.truncate(FAILED_KEPT);
+                    self.object(problem);
                 }
             }
         }
         self.close(package);
+    }
+
+    fn object(&mut self, mut problem: String) {
+        if self.problems.len() < PROBLEMS_KEPT {
+            clip(&mut problem);
+            self.problems.push(problem);
+        }
     }
 
     fn close(&mut self, package: Package) {
@@ -306,19 +309,13 @@ struct TestResult<'a> {
 }
 
 fn result(line: &str) -> Option<TestResult<'_>> {
-    let at = line.find("--- ")?;
-    let mut from = at;
-    loop {
-        let (before, rest) = line.split_at_checked(from)?;
-        if let Some(rest) = rest.strip_prefix("--- ")
-            && let Some((word @ ("PASS" | "FAIL" | "SKIP"), rest)) = rest.split_once(": ")
-            && let Some((name, time)) = rest.rsplit_once(" (")
-            && time.trim_end().strip_suffix("s)").is_some_and(is_seconds)
-        {
-            return Some(TestResult { word, name, at_start: before.bytes().all(|b| b == b' ') });
-        }
-        from = from + 1 + line.get(from + 1..)?.find("--- ")?;
-    }
+    // Its end tells most lines apart.
+    let (head, time) = line.trim_end().strip_suffix("s)")?.rsplit_once(" (")?;
+    let at = head.rfind("--- ").filter(|_| is_seconds(time))?;
+    let (before, rest) = head.split_at_checked(at)?;
+    let (word, name) = rest.strip_prefix("--- ")?.split_once(": ")?;
+    let is_result = matches!(word, "PASS" | "FAIL" | "SKIP") && !name.is_empty();
+    is_result.then(|| TestResult { word, name, at_start: before.bytes().all(|b| b == b' ') })
 }
 
 /// A line `=== RUN   NAME`, and what stands before it on its line.
@@ -326,8 +323,8 @@ fn announcement(line: &str) -> Option<(&str, &str)> {
     if let Some(name) = line.strip_prefix("=== RUN   ") {
         return Some(("", name));
     }
-    // The first byte tells most lines of a test that did not end its own.
-    line.ends_with(|c: char| !c.is_whitespace()).then(|| line.split_once("=== RUN   "))?
+    // A test that did not end its last line.
+    line.split_once("=== RUN   ").filter(|(_, name)| !name.is_empty())
 }
 
 fn speaker(line: &str) -> Option<&str> {
@@ -356,6 +353,12 @@ fn verdict(line: &str) -> Option<Verdict<'_>> {
     // With `-cover`, Go 1.22 and later say it so.
     let (name, rest) = line.strip_prefix('\t')?.split_once("\t\t")?;
     (is_package(name) && rest.starts_with("coverage: ")).then_some(Verdict::NoFiles)
+}
+
+fn clipped(text: &str) -> String {
+    let mut text = text.to_owned();
+    clip(&mut text);
+    text
 }
 
 fn is_package(name: &str) -> bool {

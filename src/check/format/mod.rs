@@ -13,6 +13,7 @@ mod go_test;
 mod go_test_json;
 mod javac;
 mod msbuild;
+pub mod oracle;
 pub mod place;
 mod shellcheck;
 
