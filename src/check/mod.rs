@@ -61,8 +61,33 @@ impl Kind {
 
 /// The formats of output that a check may name (language.md section 6).
 pub const FORMATS: &[&str] = &[
-    "auto", "cargo", "rustc", "tsc", "eslint", "gcc", "javac", "mypy", "pytest", "unittest", "jest", "vitest", "mocha",
-    "tap", "go", "dotnet", "junit", "trx", "sarif", "nextest", "clippy", "ruff", "flake8", "pylint", "node",
+    "auto",
+    "cargo",
+    "rustc",
+    "tsc",
+    "eslint",
+    "gcc",
+    "javac",
+    "mypy",
+    "pytest",
+    "unittest",
+    "jest",
+    "vitest",
+    "mocha",
+    "tap",
+    "go",
+    "dotnet",
+    "junit",
+    "trx",
+    "sarif",
+    "nextest",
+    "clippy",
+    "ruff",
+    "flake8",
+    "pylint",
+    "node",
+    "msbuild",
+    "shellcheck",
 ];
 
 /// Whether a failure fails the plan.

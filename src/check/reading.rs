@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 pub const FINDINGS_KEPT: usize = 100;
 /// How many failed tests are kept with their message.
 pub const FAILED_KEPT: usize = 100;
+/// How many lines are kept of what speaks against a pass.
+pub const PROBLEMS_KEPT: usize = 20;
 /// How many bytes of a message, a name or a path are kept.
 pub const TEXT_KEPT: usize = 2048;
 
@@ -184,8 +186,7 @@ impl Reading {
 
     /// Notes what speaks against a pass, while there is room.
     pub fn object(&mut self, problem: impl Into<String>) {
-        const KEPT: usize = 20;
-        if self.problems.len() < KEPT {
+        if self.problems.len() < PROBLEMS_KEPT {
             let mut problem = problem.into();
             clip(&mut problem);
             self.problems.push(problem);
@@ -199,5 +200,7 @@ pub fn clip(text: &mut String) {
         let end = (0..=TEXT_KEPT).rev().find(|i| text.is_char_boundary(*i)).unwrap_or(0);
         text.truncate(end);
         text.push('…');
+        // What was cut off may have been large.
+        text.shrink_to_fit();
     }
 }

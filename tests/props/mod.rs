@@ -6,6 +6,7 @@ mod imports;
 mod judged;
 mod lang;
 mod lock;
+mod output;
 mod plan;
 mod recover;
 mod run;

@@ -37,9 +37,21 @@ mod trx;
 mod tsc;
 mod vitest;
 mod xml;
+pub mod command;
+pub mod distinct;
+mod dotnet_test;
+mod gcc;
+mod go_build;
+mod go_test;
+mod go_test_json;
+mod javac;
+mod msbuild;
+pub mod oracle;
+mod shellcheck;
 
 use super::Kind;
 use super::reading::Reading;
+use std::borrow::Cow;
 
 /// A format of output.
 pub struct Format {
@@ -103,6 +115,15 @@ pub const ALL: &[Format] = &[
     node_test::FORMAT,
     tsc::FORMAT,
     eslint::FORMAT,
+    go_test_json::FORMAT,
+    go_test::FORMAT,
+    dotnet_test::FORMAT,
+    shellcheck::FORMAT,
+    go_build::FORMAT,
+    javac::FORMAT,
+    msbuild::FORMAT,
+    // Its words are those of many tools: after all others.
+    gcc::FORMAT,
 ];
 
 /// The formats that a name means for a kind of check.
@@ -126,16 +147,15 @@ pub struct Scan {
     err: Partial,
 }
 
-/// A line that has begun.
+/// A line that has begun, as much of it as is looked at.
 #[derive(Default)]
-struct Partial {
-    bytes: Vec<u8>,
-    /// It is longer than is looked at.
-    cut: bool,
-}
+struct Partial(Vec<u8>);
 
 /// How much of a line is looked at, in bytes; documents may be one line.
 pub const LINE_MOST: usize = 64 << 20;
+
+/// How large the memory is that a stream keeps between two lines, in bytes.
+const LINE_KEPT: usize = 64 << 10;
 
 impl Scan {
     /// By these formats; the order decides when several recognise the output.
@@ -155,27 +175,27 @@ impl Scan {
             Stream::Out => out,
             Stream::Err => err,
         };
-        for piece in bytes.split_inclusive(|b| *b == b'\n') {
-            match piece.strip_suffix(b"\n") {
-                Some(end) if partial.bytes.is_empty() => tell(readers, stream, end),
-                Some(end) => {
-                    partial.push(end);
-                    tell(readers, stream, &std::mem::take(&mut partial.bytes));
-                    partial.cut = false;
-                }
-                None => partial.push(piece),
+        let mut rest = bytes;
+        while let Some((line, behind)) = memchr::memchr(b'\n', rest).and_then(|end| rest.split_at_checked(end)) {
+            rest = behind.get(1..).unwrap_or_default();
+            if partial.0.is_empty() {
+                tell(readers, stream, line.get(..LINE_MOST).unwrap_or(line));
+            } else {
+                partial.push(line);
+                tell(readers, stream, &partial.0);
+                partial.0.clear();
+                partial.0.shrink_to(LINE_KEPT);
             }
         }
+        partial.push(rest);
     }
 
     /// Both streams have ended. The first format that recognises the output, by the order given.
     #[must_use]
     pub fn finish(mut self) -> Option<Reading> {
-        for (stream, partial) in
-            [(Stream::Out, std::mem::take(&mut self.out)), (Stream::Err, std::mem::take(&mut self.err))]
-        {
-            if !partial.bytes.is_empty() {
-                tell(&mut self.readers, stream, &partial.bytes);
+        for (stream, partial) in [(Stream::Out, &self.out), (Stream::Err, &self.err)] {
+            if !partial.0.is_empty() {
+                tell(&mut self.readers, stream, &partial.0);
             }
         }
         self.readers.into_iter().find_map(Reader::finish)
@@ -184,9 +204,8 @@ impl Scan {
 
 impl Partial {
     fn push(&mut self, bytes: &[u8]) {
-        let room = LINE_MOST.saturating_sub(self.bytes.len());
-        self.cut |= bytes.len() > room;
-        self.bytes.extend(bytes.iter().take(room));
+        let room = LINE_MOST.saturating_sub(self.0.len());
+        self.0.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
     }
 }
 
@@ -198,12 +217,20 @@ fn tell(readers: &mut [Box<dyn Reader>], stream: Stream, line: &[u8]) {
 }
 
 /// A line as readers see it.
-fn plain(line: &[u8]) -> std::borrow::Cow<'_, str> {
-    let line = line.strip_suffix(b"\r").unwrap_or(line);
-    if line.contains(&0x1b) {
-        return crate::base::inert::without_escapes(&String::from_utf8_lossy(line)).into();
+fn plain(line: &[u8]) -> Cow<'_, str> {
+    let text = match memchr::memchr(0x1b, line) {
+        None => String::from_utf8_lossy(line),
+        Some(_) => crate::base::inert::without_escapes(&String::from_utf8_lossy(line)).into(),
+    };
+    match text {
+        Cow::Borrowed(text) => text.strip_suffix('\r').unwrap_or(text).into(),
+        Cow::Owned(mut text) => {
+            if text.ends_with('\r') {
+                text.pop();
+            }
+            text.into()
+        }
     }
-    String::from_utf8_lossy(line)
 }
 
 /// Reads a whole output; for tests and report files.
