@@ -137,7 +137,7 @@ proptest! {
                     prop_assert!(output.max_warnings.is_none_or(|most| reading.warnings <= most));
                     prop_assert_eq!(
                         status == Status::PassedWithWarnings,
-                        reading.errors + reading.warnings > 0 && cause.is_none()
+                        (reading.errors > 0 || reading.warnings > 0) && cause.is_none()
                     );
                 }
                 // What says how its evidence looks has shown some, but for a compiler or linter without a word.
