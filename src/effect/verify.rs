@@ -57,6 +57,8 @@ pub enum Seen<'a> {
         step: usize,
         /// How, as far as is known now.
         record: &'a StepRecord,
+        /// When, in milliseconds since the run's start.
+        at: u64,
     },
     /// What runs.
     Running {
@@ -130,7 +132,7 @@ pub fn verify(plan: Plan, run: Run<'_>, see: &mut dyn FnMut(Seen<'_>)) -> Result
             let (mut state, actions) = begin(Arc::clone(&plan), std::mem::take(&mut kept), driver.clock().now());
             let mut table = Table { plan: &plan, state: &mut state, book: &mut book, rounds: &mut rounds, see };
             // What the plan itself settles is over before anything has happened.
-            table.tell_what_is_over();
+            table.tell_what_is_over(driver.clock().now());
             driver.drive(&plan, &context, actions, &mut |message| table.tell(message))?;
             book.resolve(driver.clock().now(), &mut rounds);
             records = state.records();
@@ -287,7 +289,7 @@ impl Table<'_, '_> {
         {
             actions.extend(self.storage_failed(at));
         }
-        self.tell_what_is_over();
+        self.tell_what_is_over(at);
         actions
     }
 
@@ -326,14 +328,14 @@ impl Table<'_, '_> {
         self.state.handle(Event::RecordFailed { at, message })
     }
 
-    fn tell_what_is_over(&mut self) {
+    fn tell_what_is_over(&mut self, at: u64) {
         for step in self.state.take_over() {
             let Some((planned, outcome)) = self.plan.steps.get(step).zip(self.state.so_far(step)) else { continue };
             match self.state.last_try(step) {
-                Some(record) if record.status == outcome.status => (self.see)(Seen::Ended { step, record }),
+                Some(record) if record.status == outcome.status => (self.see)(Seen::Ended { step, record, at }),
                 _ => {
                     let record = StepRecord::without_evidence(planned, outcome);
-                    (self.see)(Seen::Ended { step, record: &record });
+                    (self.see)(Seen::Ended { step, record: &record, at });
                 }
             }
         }

@@ -120,7 +120,7 @@ pub fn run(global: &Global, args: &Run, terminal: &Terminal) -> Result<u8, Failu
         },
     };
     let verified = verify(plan, run, &mut |seen| match seen {
-        Seen::Ended { step, record } => progress.ended(step, record, terminal),
+        Seen::Ended { step, record, at } => progress.ended(step, record, at, terminal),
         Seen::Running { at, running } => progress.running(at, running),
         Seen::Rewritten { rule, plan, kept } => progress.rewritten(rule, plan, kept, terminal),
     });
