@@ -22,6 +22,8 @@ mod outputs;
 mod plan_files;
 mod props;
 mod init;
+mod integrations;
+mod judge;
 mod language;
 mod readings;
 mod readme;

@@ -4,6 +4,7 @@ pub mod agreement;
 pub mod evidence;
 pub mod file;
 pub mod format;
+pub mod judge;
 pub mod outcome;
 pub mod reading;
 pub mod request;
