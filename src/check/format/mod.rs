@@ -71,11 +71,11 @@ pub const ALL: &[Format] = &[
     sarif::FORMAT,
     jest_json::FORMAT,
     eslint_json::FORMAT,
-    tap::FORMAT,
     jest::FORMAT,
     vitest::FORMAT,
     mocha::FORMAT,
     node_test::FORMAT,
+    tap::FORMAT,
     tsc::FORMAT,
     eslint::FORMAT,
 ];
