@@ -134,7 +134,6 @@ pub fn values<T: DeserializeOwned>(text: &str) -> (Vec<T>, Option<String>) {
 #[must_use]
 pub fn natural(number: Option<f64>) -> Option<u64> {
     // Saturates; a fraction is cut off.
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     number.filter(|n| *n >= 1.0).map(|n| n as u64)
 }
 

@@ -98,6 +98,8 @@ impl Reader for Jest {
     fn line(&mut self, stream: Stream, line: &str) {
         match line.as_bytes() {
             [b' ', b' ', 0xe2, 0x97, 0x8f, b' ', ..] => self.title(line.get(6..).unwrap_or_default()),
+            // In colour the words are on blanks.
+            [b' ', b'F' | b'P', b'A', ..] => self.word(stream, line.trim_start()),
             [b' ', ..] | [] => {
                 if let Some(failure) = &mut self.failure {
                     failure.line(line);

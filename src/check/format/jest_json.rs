@@ -16,11 +16,8 @@ pub const FORMAT: Format = Format {
 };
 
 // What tests print may stand before it.
-const SIGNS: Signs = Signs {
-    begins: |line| line.starts_with("{\"num"),
-    later: true,
-    tells: |text| text.contains("TestSuites\"") || text.contains("Tests\""),
-};
+const SIGNS: Signs =
+    Signs { begins: |line| line.starts_with("{\"num"), later: true, tells: |text| text.contains("TestSuites\"") };
 
 struct JestJson {
     document: Document,

@@ -19,7 +19,10 @@ pub const FORMAT: Format = Format {
 const SIGNS: Signs = Signs {
     begins: |line| line.strip_prefix('{').is_some_and(|rest| matches!(rest.trim_start().as_bytes(), [] | [b'"', ..])),
     later: false,
-    tells: |text| text.contains("\"runs\"") || text.contains("sarif") && text.contains("\"$schema\""),
+    tells: |text| {
+        let schema = text.contains("\"$schema\"") && text.contains("sarif");
+        schema || text.contains("\"runs\"") && (text.contains("\"2.1.0\"") || text.contains("sarif"))
+    },
 };
 
 struct Sarif {

@@ -49,7 +49,7 @@ struct Level {
     failed: Vec<FailedTest>,
     problems: Vec<String>,
     points: u64,
-    /// The number of the first point; without one it is not told that this is TAP.
+    /// Whether the first point has the number 1; without a plan nothing else tells that this is TAP.
     numbered: bool,
     plan: Option<Plan>,
     /// The name of the subtest that follows or is open below.
@@ -193,7 +193,7 @@ impl Tap {
         };
         let level = self.level(depth);
         level.points = level.points.saturating_add(1);
-        level.numbered |= point.number.is_some();
+        level.numbered |= level.points == 1 && point.number == Some(1);
         level.below = point.opens.then(|| name.clone());
         if let Some(plan) = level.plan.filter(|plan| !plan.first || point.number.is_some_and(|n| n > plan.count)) {
             let shown = point.number.unwrap_or(level.points);
@@ -248,13 +248,14 @@ impl Tap {
             if outer {
                 let shown = level.plan.is_some() && level.points > 0 || level.announced || level.bailed;
                 self.told |= shown || level.points > 0 && level.numbered;
-            } else if level.plan.is_none() && !level.announced {
+            } else if !level.announced && (level.plan.is_none() || level.points == 0) {
                 continue;
             }
             // What was never told to be TAP says nothing.
-            if !outer || self.told {
-                level.check();
+            if outer && !self.told {
+                continue;
             }
+            level.check();
             let above = self.levels.last_mut().unwrap_or(&mut self.total);
             above.take(level);
         }
@@ -493,6 +494,7 @@ mod tests {
             ("TAP version 13\n1..1\nok 1\nTAP version 13\n1..2\nok 1\n", Some((2, 0, 0, 1))),
             ("1..1\n1..1\nok 1\n", Some((1, 0, 0, 1))),
             ("1..99999999999999999999999\nok 1\n", Some((1, 0, 0, 1))),
+            ("not ok 5 - printed\nTAP version 13\n1..1\nok 1\n", Some((1, 0, 0, 0))),
             ("1..2\n", None),
             ("ok  \tgithub.com/x/z\t0.005s\n", None),
             ("okay\nok then\nnot ok\n", None),

@@ -33,7 +33,10 @@ impl Reader for Tsc {
             }
             self.flush();
         }
-        if line.starts_with("Found ") || line.contains(" - Found ") {
+        // In watch mode the time stands before it.
+        if line.starts_with("Found ")
+            || line.starts_with(|c: char| c.is_ascii_digit() || c == '[') && line.contains(" - Found ")
+        {
             return self.summary(line);
         }
         // Cheap, and on nearly no other line.
