@@ -210,9 +210,7 @@ mod tests {
 
     #[test]
     fn nothing_is_recognised_in_what_says_nothing() {
-        for text in
-            ["", "\n", "all good\n", "1 failed\n", "0 errors, 3 warnings\n", "error: no\n", "OK\n", "{}\n",]
-        {
+        for text in ["", "\n", "all good\n", "1 failed\n", "0 errors, 3 warnings\n", "error: no\n", "OK\n", "{}\n"] {
             for format in ALL {
                 for kind in format.kinds {
                     let got = read(&[format], text.as_bytes(), b"");
