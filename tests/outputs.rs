@@ -198,3 +198,51 @@ fn outputs_may_come_in_pieces_torn_and_with_other_ends_of_lines() {
         }
     }
 }
+
+/// The data set `vectors/output.json`, for the formats that there are: what the output says, before it is judged.
+#[test]
+fn the_vectors_are_read() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors/output.json");
+    let cases: Vec<Value> = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    let mut wrong = Vec::new();
+    let mut read = 0;
+    for case in &cases {
+        let (input, expected) = (&case["input"], &case["expected"]);
+        let kind: Kind = serde_json::from_value(input["kind"].clone()).unwrap();
+        let formats = format::named(input["format"].as_str().unwrap(), kind);
+        let Some(text) = input["text"].as_str().filter(|t| !formats.is_empty() && !t.is_empty()) else { continue };
+        read += 1;
+        let (stdout, stderr) = if input["stream"] == "stderr" { ("", text) } else { (text, "") };
+        let reading = json(format::read(&formats, stdout.as_bytes(), stderr.as_bytes()));
+        for key in ["errors", "warnings"] {
+            if !expected[key].is_null() && expected[key] != reading[key] {
+                wrong.push(format!("{}: {key} {} not {}", case["id"], reading[key], expected[key]));
+            }
+        }
+        for (key, want) in expected["tests"].as_object().into_iter().flatten() {
+            if reading["tests"][key] != *want {
+                wrong.push(format!("{}: {key} {} not {want}", case["id"], reading["tests"][key]));
+            }
+        }
+        let none = Vec::new();
+        let findings = reading["findings"].as_array().unwrap_or(&none);
+        for severity in ["error", "warning"] {
+            let of = |list: &[Value]| list.iter().filter(|f| f["severity"] == severity).cloned().collect::<Vec<_>>();
+            let mut rest = of(findings).into_iter();
+            for want in of(expected["diagnostics"].as_array().unwrap_or(&none)) {
+                let same_file = |got: &Value| {
+                    let (got, want) =
+                        (got["file"].as_str().unwrap_or_default(), want["file"].as_str().unwrap_or_default());
+                    got.ends_with(want) || want.ends_with(got)
+                };
+                let parts = want.as_object().unwrap().iter().filter(|(key, _)| *key != "file");
+                let parts: Vec<_> = parts.collect();
+                if !rest.any(|got| same_file(&got) && parts.iter().all(|(key, want)| got[key.as_str()] == **want)) {
+                    wrong.push(format!("{}: not found: {want} in {findings:?}", case["id"]));
+                }
+            }
+        }
+    }
+    assert!(read > 10, "only {read} were read");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

@@ -33,11 +33,12 @@ struct Flake8 {
 
 impl Reader for Flake8 {
     fn line(&mut self, _: Stream, line: &str) {
-        self.ruff |= is_ruffs(line);
         if !line.is_empty() {
             self.only = Some(self.only.is_none() && line == "0");
         }
-        if let Some((finding, _)) = concise(line) {
+        let concise = concise(line);
+        self.ruff |= is_ruffs(line, concise.as_ref());
+        if let Some((finding, _)) = concise {
             let severity = match finding.code.as_deref() {
                 Some(code) if code.starts_with('W') => Level::Warning,
                 _ => Level::Error,

@@ -8,7 +8,7 @@ pub struct Document {
 }
 
 /// How long a document may be, in bytes. What is longer is torn.
-pub const DOCUMENT_MOST: usize = 64 << 20;
+pub const DOCUMENT_MOST: usize = 16 << 20;
 
 impl Document {
     /// Takes the next line, if the document has begun or begins with it.

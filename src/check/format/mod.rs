@@ -91,6 +91,13 @@ pub trait Reader: Send {
 /// All formats. Of several that recognise an output of which nothing else is known, the first counts: the more telling ones stand
 /// before those whose words occur elsewhere.
 pub const ALL: &[Format] = &[
+    // Documents, which may hold whatever a test has said.
+    junit::FORMAT,
+    junit::FINDINGS,
+    trx::FORMAT,
+    sarif::FORMAT,
+    jest_json::FORMAT,
+    eslint_json::FORMAT,
     cargo_nextest::FORMAT,
     cargo_test::FORMAT,
     rustc_json::FORMAT,
@@ -101,13 +108,6 @@ pub const ALL: &[Format] = &[
     pylint::FORMAT,
     ruff::FORMAT,
     flake8::FORMAT,
-    // Documents, and what Node's tools write.
-    junit::FORMAT,
-    junit::FINDINGS,
-    trx::FORMAT,
-    sarif::FORMAT,
-    jest_json::FORMAT,
-    eslint_json::FORMAT,
     jest::FORMAT,
     vitest::FORMAT,
     mocha::FORMAT,

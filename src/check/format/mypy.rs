@@ -86,8 +86,8 @@ impl Mypy {
         *(if stream == Stream::Out { out } else { err }) = to;
     }
 
-    /// A line that begins with a blank: the rest of a message, or source.
-    fn indented(&mut self, stream: Stream, line: &str) {
+    /// The rest of a message, or source.
+    fn more(&mut self, stream: Stream, line: &str) {
         let open = match stream {
             Stream::Out => {
                 let [out, _] = self.open;
@@ -117,7 +117,7 @@ impl Mypy {
 impl Reader for Mypy {
     fn line(&mut self, stream: Stream, line: &str) {
         match line.as_bytes() {
-            [b' ', ..] => self.indented(stream, line),
+            [b' ' | b'[', ..] => self.more(stream, line),
             [b'{', ..] => {
                 if line.starts_with("{\"file\": ")
                     && let Ok(json) = serde_json::from_str(line)
@@ -128,7 +128,7 @@ impl Reader for Mypy {
             [b'F', b'o', b'u', b'n', b'd', b' ', ..] => {
                 if let Some((n, rest)) = line.strip_prefix("Found ").and_then(counted)
                     && (rest.starts_with("error in ") || rest.starts_with("errors in "))
-                    && rest.contains(" source file")
+                    && (rest.contains(" source file") || rest.ends_with("(errors prevented further checking)"))
                 {
                     self.telling = true;
                     self.said = self.said.saturating_add(n);

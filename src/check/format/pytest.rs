@@ -43,12 +43,13 @@ struct Pytest {
     short: Vec<FailedTest>,
     /// Why the session stopped, when the line before says so.
     stopped: Option<String>,
+    /// By the letters of its progress, for when it prints no summary (`-qq`); and whether they go to the end.
+    letters: Option<(TestCounts, bool)>,
 }
 
 /// A summary and what belongs to it.
 struct Summary {
     counts: TestCounts,
-    failed: Vec<FailedTest>,
     problem: Option<String>,
 }
 
@@ -67,8 +68,10 @@ enum Zone {
 struct Section {
     title: String,
     message: String,
-    /// The message has ended.
+    /// The message has ended; another one, of the last exception, may come.
     over: bool,
+    /// What the test printed is coming.
+    done: bool,
     file: Option<String>,
     line: Option<u64>,
 }
@@ -84,37 +87,64 @@ impl Pytest {
                 }
                 self.framed = true;
                 self.open = self.open.saturating_add(1);
-                self.zone = Zone::Progress;
             }
-            "FAILURES" | "ERRORS" => self.zone = Zone::Failures,
+            "FAILURES" | "ERRORS" => {
+                self.zone = Zone::Failures;
+                if let Some(last) = self.sections.last_mut() {
+                    last.done = true;
+                }
+            }
             "short test summary info" => {
                 self.zone = Zone::Short;
                 self.short.clear();
             }
             _ => match summary(title) {
                 Some(counts) => self.sum(counts),
-                None => self.zone = Zone::Progress,
+                // What a test printed may look like a heading.
+                None if title == "warnings summary" => self.zone = Zone::Progress,
+                None => {}
             },
         }
     }
 
     fn sum(&mut self, counts: TestCounts) {
-        self.zone = Zone::Progress;
         self.open = self.open.saturating_sub(1);
-        let sections = std::mem::take(&mut self.sections);
-        let short = std::mem::take(&mut self.short);
-        self.last = Some(Summary { counts, failed: failed(sections, short), problem: self.stopped.take() });
+        self.last = Some(Summary { counts, problem: self.stopped.take() });
     }
 
     /// Adds the last summary to those before it.
     fn settle(&mut self) {
-        let Some(Summary { counts, failed, problem }) = self.last.take() else { return };
+        self.zone = Zone::Progress;
+        let failed = failed(std::mem::take(&mut self.sections), std::mem::take(&mut self.short));
+        let room = FAILED_KEPT.saturating_sub(self.failed.len());
+        self.failed.extend(failed.into_iter().take(room));
+        let Some(Summary { counts, problem }) = self.last.take() else { return };
         self.before.passed = self.before.passed.saturating_add(counts.passed);
         self.before.failed = self.before.failed.saturating_add(counts.failed);
         self.before.skipped = self.before.skipped.saturating_add(counts.skipped);
-        let room = FAILED_KEPT.saturating_sub(self.failed.len());
-        self.failed.extend(failed.into_iter().take(room));
         self.problems.extend(problem.filter(|_| self.problems.len() < 20));
+    }
+
+    /// `..F.s   [ 42%]`
+    fn progress(&mut self, line: &str) {
+        let percent = |text: &str| count(text.trim_start().strip_prefix('[')?.trim_start());
+        let Some((letters, Some((percent, "%]")))) = line.split_once(' ').map(|(l, rest)| (l, percent(rest))) else {
+            return;
+        };
+        if !letters.bytes().all(|b| b".FEsxXR".contains(&b)) {
+            return;
+        }
+        let (counts, complete) = self.letters.get_or_insert_default();
+        for letter in letters.bytes() {
+            let sum = match letter {
+                b'.' => &mut counts.passed,
+                b's' | b'x' => &mut counts.skipped,
+                b'R' => continue,
+                _ => &mut counts.failed,
+            };
+            *sum = sum.saturating_add(1);
+        }
+        *complete = percent == 100;
     }
 
     /// A line of a section.
@@ -131,9 +161,17 @@ impl Pytest {
             }
             return;
         }
-        let Some(section) = self.sections.last_mut() else { return };
+        let Some(section) = self.sections.last_mut().filter(|s| !s.done) else { return };
+        if line.starts_with("---") && line.contains(" Captured ") {
+            section.done = true;
+            return;
+        }
         if let Some(text) = line.strip_prefix("E ") {
-            if !section.over && section.message.len() < TEXT_KEPT {
+            if section.over {
+                section.message.clear();
+                section.over = false;
+            }
+            if section.message.len() < TEXT_KEPT {
                 if !section.message.is_empty() {
                     section.message.push('\n');
                 }
@@ -142,9 +180,12 @@ impl Pytest {
             return;
         }
         section.over |= !section.message.is_empty();
+        if line.starts_with("[XPASS(strict)]") {
+            section.message = line.trim_end().to_owned();
+        }
         // `test_x.py:4: AssertionError` ends the traceback.
         if let Some(colon) = line.find(':')
-            && !line.starts_with(' ')
+            && !line.starts_with([' ', '/', '.'])
             && line.get(..colon).is_some_and(|file| file.ends_with(".py"))
             && let Some(at) = place(line)
         {
@@ -198,6 +239,7 @@ impl Reader for Pytest {
                     return self.sum(counts);
                 }
             }
+            [b'.' | b'F' | b'E' | b's' | b'x' | b'X' | b'R', ..] if line.ends_with("%]") => self.progress(line),
             _ => {}
         }
         if self.stopped.is_some() && !line.is_empty() {
@@ -212,13 +254,13 @@ impl Reader for Pytest {
 
     fn finish(mut self: Box<Self>) -> Option<Reading> {
         if self.last.is_none() && !self.framed {
-            return None;
+            // Without any summary the letters count.
+            let (counts, complete) = self.letters?;
+            let problem = (!complete).then(|| "the progress does not go to its end".to_owned());
+            self.last = Some(Summary { counts, problem });
         }
         let mut reading = Reading::of(FORMAT.id);
         if self.last.is_none() {
-            let sections = std::mem::take(&mut self.sections);
-            let short = std::mem::take(&mut self.short);
-            self.failed.extend(failed(sections, short));
             reading.object("the session ended without its summary");
         }
         self.settle();

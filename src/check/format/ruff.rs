@@ -37,6 +37,7 @@ struct Json {
     filename: String,
     location: Option<Location>,
     message: String,
+    severity: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -47,7 +48,8 @@ struct Location {
 
 impl Ruff {
     fn text(&mut self, line: &str) {
-        self.telling |= is_ruffs(line);
+        let concise = concise(line);
+        self.telling |= is_ruffs(line, concise.as_ref());
         if let Some((code, message)) = self.open.take()
             && let Some(at) = line.trim_start().strip_prefix("--> ")
         {
@@ -74,7 +76,6 @@ impl Ruff {
                 }
                 self.open = headline(line);
             }
-            [b'i', ..] => self.open = headline(line),
             [b'e', ..] => {
                 // `error: Failed to parse a.py:1:2: …`, `error: Failed to parse at 1:2: …`
                 if let Some(message) = line.strip_prefix("error: Failed to parse ") {
@@ -89,9 +90,10 @@ impl Ruff {
                     });
                 }
             }
+            [b'a'..=b'z', ..] => self.open = headline(line),
             _ => {}
         }
-        if let Some((finding, _)) = concise(line) {
+        if let Some((finding, _)) = concise {
             self.telling = true;
             self.reading.find(finding);
         }
@@ -105,7 +107,7 @@ impl Ruff {
             file: Some(json.filename),
             line: json.location.as_ref().map(|at| at.row),
             message: json.message,
-            severity: Level::Error,
+            severity: if json.severity.as_deref() == Some("warning") { Level::Warning } else { Level::Error },
         });
     }
 }
@@ -144,28 +146,28 @@ impl Reader for Ruff {
     }
 }
 
-/// `F401 [*] MESSAGE`, `invalid-syntax: MESSAGE`
+/// `F401 [*] MESSAGE`, `invalid-syntax: MESSAGE`, `unformatted: MESSAGE`
 fn headline(line: &str) -> Option<(String, String)> {
     let (code, message) = line.split_once(' ')?;
-    let named = code
-        .strip_suffix(':')
-        .filter(|code| code.contains('-') && code.bytes().all(|b| b.is_ascii_lowercase() || b == b'-'));
+    let is_name = |name: &&str| {
+        !matches!(*name, "error" | "warning" | "note" | "help")
+            && name.bytes().all(|b| b.is_ascii_lowercase() || b == b'-')
+    };
+    let named = code.strip_suffix(':').filter(is_name);
     let code = named.or_else(|| is_code(code).then_some(code))?;
     let message = message.strip_prefix("[*] ").or_else(|| message.strip_prefix("[-] ")).unwrap_or(message);
     Some((code.to_owned(), message.trim_end().to_owned()))
 }
 
 /// Whether a line is one that only ruff writes.
-pub(super) fn is_ruffs(line: &str) -> bool {
+pub(super) fn is_ruffs(line: &str, concise: Option<&(Finding, bool)>) -> bool {
     match line.as_bytes() {
         [b'F', b'o', b'u', b'n', b'd', ..] => left(line).is_some(),
         [b'A', b'l', b'l', ..] => line == "All checks passed!",
-        [b'[', b'*', b']', ..] => line.contains(" fixable with the `--fix` option"),
+        [b'[', b'*', b']', ..] => line.contains(" fixable with "),
         [b'0'..=b'9', ..] => line.ends_with(" already formatted") || line.ends_with(" would be reformatted"),
         [b'N', b'o', b' ', ..] => line.starts_with("No fixes available (") && line.contains("hidden fix"),
-        _ => {
-            concise(line).is_some_and(|(finding, fixable)| fixable || finding.code.as_deref() == Some("invalid-syntax"))
-        }
+        _ => concise.is_some_and(|(finding, fixable)| *fixable || finding.code.as_deref() == Some("invalid-syntax")),
     }
 }
 

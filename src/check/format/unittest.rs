@@ -42,6 +42,8 @@ enum At {
     Double,
     /// The title of a failure, and its description.
     Title,
+    /// The title of a test that passed although it should not.
+    Unexpected,
     /// The traceback of a failure.
     Failure,
     /// A line of `-` that does not follow a title.
@@ -99,13 +101,17 @@ impl Unittest {
         }
         match self.at {
             At::Double => {
-                let title = ["FAIL: ", "ERROR: ", "UNEXPECTED SUCCESS: "].iter().find_map(|t| line.strip_prefix(t));
-                match title {
-                    Some(name) => {
-                        self.failure(name);
-                        self.at = At::Title;
+                if let Some(name) = line.strip_prefix("FAIL: ").or_else(|| line.strip_prefix("ERROR: ")) {
+                    self.failure(name);
+                    self.at = At::Title;
+                } else if let Some(name) = line.strip_prefix("UNEXPECTED SUCCESS: ") {
+                    self.failure(name);
+                    if let Some(test) = self.failed.last_mut() {
+                        test.message = Some("passed although it is expected to fail".to_owned());
                     }
-                    None => self.at = At::Elsewhere,
+                    self.at = At::Unexpected;
+                } else {
+                    self.at = At::Elsewhere;
                 }
             }
             At::Rule if line.starts_with("Ran ") => {
@@ -119,10 +125,7 @@ impl Unittest {
             At::Failure if line.is_empty() => {}
             At::Failure => self.explain(line),
             // The description of a test.
-            At::Title if line.starts_with("UNEXPECTED SUCCESS: ") => {
-                self.failure(line.strip_prefix("UNEXPECTED SUCCESS: ").unwrap_or_default());
-            }
-            At::Title => {}
+            At::Title | At::Unexpected => {}
             _ => self.at = At::Elsewhere,
         }
     }
