@@ -62,16 +62,16 @@ pub trait Reader: Send {
 /// All formats. Of several that recognise an output of which nothing else is known, the first counts: the more telling ones stand
 /// before those whose words occur elsewhere.
 pub const ALL: &[Format] = &[
-    //TMP    cargo_nextest::FORMAT,
+    cargo_nextest::FORMAT,
     cargo_test::FORMAT,
     rustc_json::FORMAT,
     rustc::FORMAT,
-    //TMP    pytest::FORMAT,
-    //TMP    unittest::FORMAT,
-    //TMP    mypy::FORMAT,
-    //TMP    pylint::FORMAT,
-    //TMP    ruff::FORMAT,
-    //TMP    flake8::FORMAT,
+    pytest::FORMAT,
+    unittest::FORMAT,
+    mypy::FORMAT,
+    pylint::FORMAT,
+    flake8::FORMAT,
+    ruff::FORMAT,
 ];
 
 /// The formats that a name means for a kind of check.
