@@ -127,10 +127,9 @@ impl Pytest {
 
     /// `..F.s   [ 42%]`
     fn progress(&mut self, line: &str) {
-        let percent = |text: &str| count(text.trim_start().strip_prefix('[')?.trim_start());
-        let Some((letters, Some((percent, "%]")))) = line.split_once(' ').map(|(l, rest)| (l, percent(rest))) else {
-            return;
-        };
+        let Some((letters, rest)) = line.split_once(' ') else { return };
+        let percent = rest.trim_start().strip_prefix('[').map(str::trim_start).and_then(count);
+        let Some((percent, "%]")) = percent else { return };
         if !letters.bytes().all(|b| b".FEsxXR".contains(&b)) {
             return;
         }
