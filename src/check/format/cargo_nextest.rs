@@ -22,7 +22,7 @@ pub const FORMAT: Format = Format {
 
 fn written_by(argv: &[&str]) -> bool {
     let (tool, arguments) = launched(argv);
-    tool == "cargo-nextest" || (tool == "cargo" && arguments.iter().any(|a| *a == "nextest"))
+    tool == "cargo-nextest" || (tool == "cargo" && arguments.contains(&"nextest"))
 }
 
 struct Nextest {

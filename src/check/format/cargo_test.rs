@@ -394,7 +394,8 @@ impl Reader for CargoTest {
         let Self { built, counts, mut failed, problems, any, not_compiled, tells, died, signal, panics, .. } = *self;
         let (mut reading, telling) = built.close();
         // Cargo's status lines alone are no tests: a program with a harness of its own speaks for itself.
-        if !any && !not_compiled && !(telling && reading.errors > 0) {
+        let told = any || not_compiled || (telling && reading.errors > 0);
+        if !told {
             return None;
         }
         if any && !(not_compiled && tells) {

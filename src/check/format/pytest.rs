@@ -343,7 +343,8 @@ fn summary(text: &str) -> Option<TestCounts> {
     let (_, after) = count(time)?;
     let after = after.strip_prefix('.').and_then(count).map_or(after, |(_, after)| after);
     let after = after.strip_prefix("s")?;
-    if !after.is_empty() && !(after.starts_with(" (") && after.ends_with(')')) {
+    let long = after.starts_with(" (") && after.ends_with(')');
+    if !after.is_empty() && !long {
         return None;
     }
     let mut tests = TestCounts::default();
