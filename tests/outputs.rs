@@ -122,10 +122,13 @@ fn disagreements(captured: &Captured, reading: Option<&Reading>) -> Vec<String> 
     }
     let failed = json(&reading.failed_tests);
     let failed = failed.as_array().unwrap();
-    if let Some(want) = &case.failed_tests
-        && (want.len() != failed.len() || !failed.iter().zip(want).all(|(got, want)| has(got, want)))
-    {
-        wrong.push(format!("failed tests: {failed:#?}\nnot {want:#?}"));
+    if let Some(want) = &case.failed_tests {
+        if want.len() != failed.len() {
+            let names: Vec<_> = failed.iter().map(|test| &test["name"]).collect();
+            wrong.push(format!("{} failed tests, not {}: {names:?}", failed.len(), want.len()));
+        }
+        let pair = failed.iter().zip(want).find(|(got, want)| !has(got, want));
+        wrong.extend(pair.map(|(got, want)| format!("failed test {got}, not {want}")));
     }
     let findings = json(&reading.findings);
     let mut rest = findings.as_array().unwrap().iter();

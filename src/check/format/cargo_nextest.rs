@@ -5,7 +5,7 @@
 
 use super::count::{count, counted};
 use super::launched::launched;
-use super::panic::Panic;
+use super::panic::{Panic, calm};
 use super::rustc::Diagnostics;
 use super::{Format, Reader, Stream};
 use crate::check::Kind;
@@ -22,7 +22,7 @@ pub const FORMAT: Format = Format {
 
 fn written_by(argv: &[&str]) -> bool {
     let (tool, arguments) = launched(argv);
-    tool == "cargo-nextest" || (tool == "cargo" && arguments.iter().any(|a| *a == "nextest"))
+    tool == "cargo-nextest" || (tool == "cargo" && arguments.contains(&"nextest"))
 }
 
 struct Nextest {
@@ -120,8 +120,11 @@ impl Nextest {
             self.panic = Panic::begin(line);
             return;
         }
-        let telling =
-            line.starts_with("(test ") || line.starts_with("Error: ") || line.starts_with("note: test did not panic");
+        let calm = calm(line);
+        let telling = calm.is_some() || line.starts_with("(test ") || line.starts_with("Error: ");
+        if let Some(place) = calm {
+            (test.file, test.line) = place;
+        }
         if telling && test.message.is_none() {
             test.message = Some(line.get(..TEXT_KEPT).unwrap_or(line).trim_matches(['(', ')']).to_owned());
         }

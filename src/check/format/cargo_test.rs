@@ -5,7 +5,7 @@
 
 use super::count::{count, counted};
 use super::launched::launched;
-use super::panic::Panic;
+use super::panic::{Panic, calm};
 use super::rustc::{Diagnostics, is_status};
 use super::{Format, Reader, Stream};
 use crate::check::Kind;
@@ -394,7 +394,8 @@ impl Reader for CargoTest {
         let Self { built, counts, mut failed, problems, any, not_compiled, tells, died, signal, panics, .. } = *self;
         let (mut reading, telling) = built.close();
         // Cargo's status lines alone are no tests: a program with a harness of its own speaks for itself.
-        if !any && !not_compiled && !(telling && reading.errors > 0) {
+        let told = any || not_compiled || (telling && reading.errors > 0);
+        if !told {
             return None;
         }
         if any && !(not_compiled && tells) {
@@ -406,10 +407,12 @@ impl Reader for CargoTest {
             reading.object("it did not compile");
         }
         for test in &mut failed {
-            if test.message.is_none()
+            if test.line.is_none()
                 && let Some(panic) = panics.iter().find(|p| p.thread == test.name)
             {
-                test.message = Some(panic.message.clone()).filter(|m| !m.is_empty());
+                let printed = test.message.take().unwrap_or_default();
+                test.message =
+                    Some(format!("{}\n{printed}", panic.message).trim().to_owned()).filter(|m| !m.is_empty());
                 test.file.clone_from(&panic.file);
                 test.line = panic.line;
             }
@@ -504,11 +507,8 @@ fn explain(Failure { test, known }: &mut Failure, line: &str) {
         }
         return;
     }
-    if let Some(place) = line.strip_prefix("note: test did not panic as expected at ") {
-        let mut parts = place.rsplitn(3, ':');
-        let (_, at, file) = (parts.next(), parts.next(), parts.next());
-        test.line = at.and_then(|at| at.parse().ok());
-        test.file = file.map(str::to_owned);
+    if let Some(place) = calm(line) {
+        (test.file, test.line) = place;
     }
     if !message.is_empty() {
         message.push('\n');

@@ -267,6 +267,24 @@ mod tests {
     }
 
     #[test]
+    fn any_bytes_give_an_answer() {
+        for bytes in [
+            &b"\xff\xfe error[E0308]: \xff\n --> \xff:1:1\n"[..],
+            b"\x1b[31m\x1b]",
+            b"\r\r\n\0\n",
+            b"test \xf0\x9f ... FAILED",
+        ] {
+            for format in ALL {
+                if let Some(reading) = read(&[format], bytes, bytes) {
+                    assert_eq!(reading.format, format.id);
+                }
+            }
+        }
+        let reading = read(&[&rustc::FORMAT], b"error[E0308]: \xff\n --> \xff:1:1\n", b"");
+        assert_eq!(reading.map(|r| r.errors), Some(1));
+    }
+
+    #[test]
     fn nothing_is_recognised_in_what_says_nothing() {
         for text in ["", "\n", "all good\n", "1 failed\n", "0 errors, 3 warnings\n", "error: no\n", "OK\n", "{}\n"] {
             for format in ALL {

@@ -49,6 +49,12 @@ impl Panic {
     }
 }
 
+/// Where a test stands that should have panicked: `note: test did not panic as expected at FILE:LINE:COLUMN`.
+#[must_use]
+pub fn calm(line: &str) -> Option<(Option<String>, Option<u64>)> {
+    Some(old_place(line.strip_prefix("note: test did not panic as expected at ")?))
+}
+
 /// `FILE:LINE:COLUMN` at the end of a line.
 fn old_place(at: &str) -> (Option<String>, Option<u64>) {
     let mut parts = at.rsplitn(3, ':');

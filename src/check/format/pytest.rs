@@ -68,6 +68,8 @@ enum Zone {
 struct Section {
     title: String,
     message: String,
+    /// How far the message is indented.
+    indent: usize,
     /// The message has ended; another one, of the last exception, may come.
     over: bool,
     /// What the test printed is coming.
@@ -99,7 +101,8 @@ impl Pytest {
                 self.short.clear();
             }
             _ => match summary(title) {
-                Some(counts) => self.sum(counts),
+                Some(counts) if self.framed || !self.is_printed() => self.sum(counts),
+                Some(_) => {}
                 // What a test printed may look like a heading.
                 None if title == "warnings summary" => self.zone = Zone::Progress,
                 None => {}
@@ -110,6 +113,17 @@ impl Pytest {
     fn sum(&mut self, counts: TestCounts) {
         self.open = self.open.saturating_sub(1);
         self.last = Some(Summary { counts, problem: self.stopped.take() });
+    }
+
+    /// Whether the lines that come are what a test printed.
+    fn is_printed(&self) -> bool {
+        self.zone == Zone::Failures && self.sections.last().is_some_and(|section| section.done)
+    }
+
+    /// Whether a summary is about as many tests as there were letters of progress.
+    fn is_of_letters(&self, counts: TestCounts) -> bool {
+        let total = |counts: TestCounts| counts.ran().saturating_add(counts.skipped);
+        self.letters.is_some_and(|(letters, _)| total(letters) == total(counts))
     }
 
     /// Adds the last summary to those before it.
@@ -171,10 +185,13 @@ impl Pytest {
                 section.over = false;
             }
             if section.message.len() < TEXT_KEPT {
-                if !section.message.is_empty() {
+                let indent = text.len().saturating_sub(text.trim_start_matches(' ').len());
+                if section.message.is_empty() {
+                    section.indent = indent;
+                } else {
                     section.message.push('\n');
                 }
-                section.message.push_str(text.strip_prefix("  ").unwrap_or(text).trim_end());
+                section.message.push_str(text.get(indent.min(section.indent)..).unwrap_or_default().trim_end());
             }
             return;
         }
@@ -234,7 +251,9 @@ impl Reader for Pytest {
                 return;
             }
             [b'0'..=b'9', ..] | [b'n', b'o', b' ', b't', ..] if !self.framed => {
-                if let Some(counts) = summary(line) {
+                if let Some(counts) = summary(line)
+                    && (!self.is_printed() || self.is_of_letters(counts))
+                {
                     return self.sum(counts);
                 }
             }
@@ -324,7 +343,8 @@ fn summary(text: &str) -> Option<TestCounts> {
     let (_, after) = count(time)?;
     let after = after.strip_prefix('.').and_then(count).map_or(after, |(_, after)| after);
     let after = after.strip_prefix("s")?;
-    if !after.is_empty() && !(after.starts_with(" (") && after.ends_with(')')) {
+    let long = after.starts_with(" (") && after.ends_with(')');
+    if !after.is_empty() && !long {
         return None;
     }
     let mut tests = TestCounts::default();

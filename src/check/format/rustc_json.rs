@@ -136,3 +136,39 @@ impl Messages {
 fn is_torn(line: &str) -> bool {
     line.starts_with("{\"reason\":\"compiler-") || line.starts_with("{\"reason\":\"build-")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages() {
+        let read = |text: &str| crate::check::format::read(&[&FORMAT], text.as_bytes(), b"");
+        let warning = r#"{"reason":"compiler-message","message":{"message":"unused","code":{"code":"dead_code"},"level":"warning","spans":[]}}"#;
+        for (what, text, errors, warnings, problem) in [
+            ("twice the same", format!("{warning}\n{warning}\n"), 0, 1, false),
+            ("a message that is torn", format!("{warning}\n{{\"reason\":\"compiler-mess"), 0, 1, true),
+            ("it failed, why is not said", r#"{"reason":"build-finished","success":false}"#.to_owned(), 0, 0, true),
+            ("it passed", r#"{"reason":"build-finished","success":true}"#.to_owned(), 0, 0, false),
+            (
+                "a roll-up",
+                r#"{"$message_type":"diagnostic","message":"1 warning emitted","code":null,"level":"warning","spans":[]}"#.to_owned(),
+                0,
+                0,
+                false,
+            ),
+        ] {
+            let reading = read(&text).unwrap_or_else(|| panic!("{what}: not recognised"));
+            assert_eq!((reading.errors, reading.warnings), (errors, warnings), "{what}");
+            assert_eq!(!reading.problems.is_empty(), problem, "{what}: {:?}", reading.problems);
+        }
+        for text in [
+            "{\"reason\":\"else\"}\n",
+            "{\"message\":\"hello\",\"level\":\"info\"}\n",
+            "{\"reason\":1}\n",
+            "error: no\n",
+        ] {
+            assert_eq!(read(text), None, "{text}");
+        }
+    }
+}

@@ -25,3 +25,17 @@ impl Seen {
         self.0.insert(hash)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_code_does_not_count() {
+        let mut seen = Seen::default();
+        let finding = Finding { line: Some(1), code: Some("dead_code".to_owned()), ..Finding::default() };
+        assert!(seen.is_new(&finding));
+        assert!(!seen.is_new(&Finding { code: None, ..finding.clone() }));
+        assert!(seen.is_new(&Finding { line: Some(2), ..finding }));
+    }
+}
