@@ -1,7 +1,9 @@
 //! How is a document (XML, JSON) collected that comes line by line, without holding what is none?
 
 use super::Stream;
-use serde::de::DeserializeOwned;
+use serde::Deserialize;
+use serde::de::{DeserializeOwned, Deserializer, SeqAccess, Visitor};
+use std::marker::PhantomData;
 
 /// The longest document that is read, in bytes.
 pub const MOST: usize = 64 << 20;
@@ -110,6 +112,36 @@ fn head(text: &str) -> &str {
     text.get(..end).unwrap_or_default()
 }
 
+/// How many documents may follow each other.
+const DOCUMENTS: usize = 10_000;
+
+/// Reads a list element by element without keeping it: lists of somebody else are long. What `take` does not keep is dropped.
+///
+/// # Errors
+/// It is no list, or an element is not as it must be.
+pub fn each<'de, T: Deserialize<'de>, D: Deserializer<'de>>(list: D, take: impl FnMut(T)) -> Result<(), D::Error> {
+    struct Each<T, F>(F, PhantomData<T>);
+    impl<'de, T: Deserialize<'de>, F: FnMut(T)> Visitor<'de> for Each<T, F> {
+        type Value = ();
+
+        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("a list")
+        }
+
+        fn visit_unit<E>(self) -> Result<(), E> {
+            Ok(())
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(mut self, mut list: A) -> Result<(), A::Error> {
+            while let Some(element) = list.next_element()? {
+                (self.0)(element);
+            }
+            Ok(())
+        }
+    }
+    list.deserialize_any(Each(take, PhantomData))
+}
+
 /// The JSON values that stand in a text, one after another, and what is wrong with the text behind them. Other output behind
 /// the last value is not wrong.
 #[must_use]
@@ -117,6 +149,9 @@ pub fn values<T: DeserializeOwned>(text: &str) -> (Vec<T>, Option<String>) {
     let mut stream = serde_json::Deserializer::from_str(text).into_iter::<T>();
     let mut found = Vec::new();
     loop {
+        if found.len() >= DOCUMENTS {
+            return (found, Some("too many documents in one".to_owned()));
+        }
         let at = stream.byte_offset();
         match stream.next() {
             None => return (found, None),

@@ -179,6 +179,7 @@ impl Jest {
     fn flush(&mut self) {
         let Some(Failure { mut test, mut message, suite }) = self.failure.take() else { return };
         test.message = message.take();
+        crate::check::reading::clip(&mut test.name);
         if self.seen.len() > 10_000 || !self.seen.insert((test.file.clone(), test.name.clone())) {
             return;
         }

@@ -3,8 +3,8 @@
 use super::document::{self, Content, Document, Signs};
 use super::{Format, Reader, Stream, npm, tally, xml};
 use crate::check::Kind;
-use crate::check::reading::{FailedTest, Reading, TestCounts};
-use serde::Deserialize;
+use crate::check::reading::{FAILED_KEPT, FailedTest, Reading, TestCounts};
+use serde::{Deserialize, Deserializer};
 
 /// `{"numFailedTests":…,"testResults":[…]}`.
 pub const FORMAT: Format = Format {
@@ -33,6 +33,7 @@ struct Run {
     num_runtime_error_test_suites: u64,
     num_todo_tests: u64,
     success: Option<bool>,
+    #[serde(deserialize_with = "failed_suites")]
     test_results: Vec<Suite>,
     was_interrupted: bool,
 }
@@ -41,6 +42,7 @@ struct Run {
 #[serde(rename_all = "camelCase", default)]
 #[derive(Default)]
 struct Suite {
+    #[serde(deserialize_with = "failed_cases")]
     assertion_results: Vec<Case>,
     message: String,
     name: String,
@@ -62,6 +64,27 @@ struct Case {
 #[serde(default)]
 struct Location {
     line: Option<f64>,
+}
+
+/// The suites that failed, and every one in which a case did.
+fn failed_suites<'de, D: Deserializer<'de>>(list: D) -> Result<Vec<Suite>, D::Error> {
+    let mut kept = Vec::new();
+    document::each(list, |suite: Suite| {
+        if kept.len() < FAILED_KEPT && (suite.status == "failed" || !suite.assertion_results.is_empty()) {
+            kept.push(suite);
+        }
+    })?;
+    Ok(kept)
+}
+
+fn failed_cases<'de, D: Deserializer<'de>>(list: D) -> Result<Vec<Case>, D::Error> {
+    let mut kept = Vec::new();
+    document::each(list, |case: Case| {
+        if kept.len() < FAILED_KEPT && case.status == "failed" {
+            kept.push(case);
+        }
+    })?;
+    Ok(kept)
 }
 
 impl Reader for JestJson {
@@ -92,12 +115,12 @@ impl Reader for JestJson {
 fn one(run: Run, reading: &mut Reading) -> TestCounts {
     let before = reading.problems.len();
     for suite in run.test_results {
-        if suite.status == "failed" && !suite.assertion_results.iter().any(|case| case.status == "failed") {
+        if suite.assertion_results.is_empty() {
             let message = xml::first_lines(&suite.message);
             let why = message.lines().find(|line| !line.starts_with('●')).unwrap_or_default();
             reading.object(format!("{} could not run: {why}", suite.name));
         }
-        for case in suite.assertion_results.into_iter().filter(|case| case.status == "failed") {
+        for case in suite.assertion_results {
             let messages = case.failure_messages.join("\n");
             let line = case.location.and_then(|location| document::natural(location.line)).or_else(|| {
                 let frames = messages.lines().filter_map(tally::frame);

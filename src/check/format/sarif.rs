@@ -4,7 +4,7 @@ use super::document::{self, Content, Document, Signs};
 use super::{Format, Reader, Stream, npm};
 use crate::check::Kind;
 use crate::check::reading::{Finding, Level, Reading};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
 
 /// A log of findings.
@@ -40,7 +40,7 @@ struct Log {
 struct Run {
     artifacts: Option<Vec<Artifact>>,
     invocations: Option<Vec<Invocation>>,
-    results: Option<Vec<SarifResult>>,
+    results: Results,
     tool: Tool,
 }
 
@@ -162,6 +162,65 @@ struct Region {
     start_line: Option<f64>,
 }
 
+/// The results of a run: the first of them, and of the others how many there are of each rule and level. The rules may stand
+/// behind them.
+#[derive(Default)]
+struct Results {
+    first: Vec<SarifResult>,
+    others: BTreeMap<Kin, u64>,
+}
+
+/// What decides how bad a result is.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Kin {
+    component: Option<i64>,
+    id: Option<String>,
+    index: Option<i64>,
+    level: Option<String>,
+}
+
+/// How many results are kept to be shown.
+const RESULTS_KEPT: usize = 10_000;
+
+impl<'de> Deserialize<'de> for Results {
+    fn deserialize<D: Deserializer<'de>>(list: D) -> Result<Self, D::Error> {
+        let mut results = Results::default();
+        document::each(list, |result: SarifResult| {
+            if !result.counts() {
+                return;
+            }
+            if results.first.len() < RESULTS_KEPT {
+                results.first.push(result);
+            } else {
+                let count = results.others.entry(result.kin()).or_default();
+                *count = count.saturating_add(1);
+            }
+        })?;
+        Ok(results)
+    }
+}
+
+impl SarifResult {
+    /// Whether it counts at all: not of another kind than a failure, gone since the baseline, or suppressed.
+    fn counts(&self) -> bool {
+        let fails = self.kind.as_deref().is_none_or(|kind| kind == "fail");
+        let absent = self.baseline_state.as_deref() == Some("absent");
+        // A suppression that is refused or not yet agreed to suppresses nothing.
+        let agreed = |s: &Suppression| s.status.as_deref().is_none_or(|status| status == "accepted");
+        let suppressed = self.suppressions.as_ref().is_some_and(|all| !all.is_empty() && all.iter().all(agreed));
+        fails && !absent && !suppressed
+    }
+
+    fn kin(&self) -> Kin {
+        Kin {
+            component: self.rule.tool_component.index,
+            id: self.rule_id.clone().or_else(|| self.rule.id.clone()),
+            index: self.rule_index.or(self.rule.index),
+            level: self.level.clone(),
+        }
+    }
+}
+
 impl Reader for Sarif {
     fn line(&mut self, stream: Stream, line: &str) {
         self.document.line(stream, line);
@@ -189,22 +248,27 @@ impl Reader for Sarif {
 }
 
 fn one(run: &Run, reading: &mut Reading) {
-    for result in run.results.iter().flatten() {
-        let Some(severity) = counts(run, result) else { continue };
-        let rule = rule(run, result);
+    for result in &run.results.first {
+        let kin = result.kin();
+        let rule = rule(run, &kin);
+        let Some(severity) = severity(&kin, rule) else { continue };
         let place = result.locations.first().map(|location| &location.physical_location);
         let region = place.map(|place| &place.region);
         reading.find(Finding {
-            code: id(result)
-                .map(str::to_owned)
-                .or_else(|| rule.map(|rule| rule.id.clone()))
-                .filter(|id| !id.is_empty()),
+            code: kin.id.or_else(|| rule.map(|rule| rule.id.clone())).filter(|id| !id.is_empty()),
             column: document::natural(region.and_then(|region| region.start_column)),
             file: place.and_then(|place| file(run, &place.artifact_location)),
             line: document::natural(region.and_then(|region| region.start_line)),
             message: message(&result.message, rule),
             severity,
         });
+    }
+    for (kin, number) in &run.results.others {
+        match severity(kin, rule(run, kin)) {
+            Some(Level::Error) => reading.errors = reading.errors.saturating_add(*number),
+            Some(Level::Warning) => reading.warnings = reading.warnings.saturating_add(*number),
+            None => {}
+        }
     }
     for invocation in run.invocations.iter().flatten() {
         let notes = [&invocation.tool_execution_notifications, &invocation.tool_configuration_notifications];
@@ -218,43 +282,30 @@ fn one(run: &Run, reading: &mut Reading) {
     }
 }
 
-/// How bad a result is; `None` when it does not count: another kind than a failure, gone since the baseline, suppressed, or less
-/// than a warning.
-fn counts(run: &Run, result: &SarifResult) -> Option<Level> {
-    let fails = result.kind.as_deref().is_none_or(|kind| kind == "fail");
-    let absent = result.baseline_state.as_deref() == Some("absent");
-    // A suppression that is refused or not yet agreed to suppresses nothing.
-    let agreed = |s: &Suppression| s.status.as_deref().is_none_or(|status| status == "accepted");
-    let suppressed = result.suppressions.as_ref().is_some_and(|all| !all.is_empty() && all.iter().all(agreed));
-    if !fails || absent || suppressed {
-        return None;
-    }
-    let default = || rule(run, result).and_then(|rule| rule.default_configuration.level.as_deref());
-    match result.level.as_deref().or_else(default).unwrap_or("warning") {
+/// How bad a result is; `None` for less than a warning.
+fn severity(kin: &Kin, rule: Option<&Rule>) -> Option<Level> {
+    let default = || rule.and_then(|rule| rule.default_configuration.level.as_deref());
+    match kin.level.as_deref().or_else(default).unwrap_or("warning") {
         "error" => Some(Level::Error),
         "note" | "none" => None,
         _ => Some(Level::Warning),
     }
 }
 
-fn id(result: &SarifResult) -> Option<&str> {
-    result.rule_id.as_deref().or(result.rule.id.as_deref())
-}
-
 /// The rule of a result: by its place in the tool or one of its extensions, or by its id, of which a part behind `/` may be
 /// finer than the rule.
-fn rule<'a>(run: &'a Run, result: &SarifResult) -> Option<&'a Rule> {
-    let component = match result.rule.tool_component.index {
+fn rule<'a>(run: &'a Run, kin: &Kin) -> Option<&'a Rule> {
+    let component = match kin.component {
         Some(index) => {
             usize::try_from(index).ok().and_then(|index| run.tool.extensions.get(index)).unwrap_or(&run.tool.driver)
         }
         None => &run.tool.driver,
     };
-    let index = result.rule_index.or(result.rule.index).and_then(|index| usize::try_from(index).ok());
+    let index = kin.index.and_then(|index| usize::try_from(index).ok());
     if let Some(rule) = index.and_then(|index| component.rules.get(index)) {
         return Some(rule);
     }
-    let mut wanted = id(result)?;
+    let mut wanted = kin.id.as_deref()?;
     loop {
         let all = || std::iter::once(&run.tool.driver).chain(&run.tool.extensions).flat_map(|part| &part.rules);
         if let Some(rule) = all().find(|rule| rule.id == wanted) {
@@ -368,6 +419,7 @@ mod tests {
                 with(r#"{"level":"error","baselineState":"absent"},{"level":"error","baselineState":"unchanged"}"#),
                 Some((1, 0, 0)),
             ),
+            ("many", with(&vec![r#"{"ruleId":"A"}"#; RESULTS_KEPT + 5].join(",")), Some((10_005, 0, 0))),
             ("nothing found", with(""), Some((0, 0, 0))),
             ("no results", log(r#""results":null"#), Some((0, 0, 0))),
             (

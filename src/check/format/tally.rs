@@ -1,7 +1,7 @@
 //! What does a line of counts say: `1 failed, 2 skipped, 5 total`?
 
 /// The counts of such a line with their words. The separator stands between them; what does not begin with a number is left out.
-pub fn counts<'a>(text: &'a str, separator: char) -> impl Iterator<Item = (u64, &'a str)> {
+pub fn counts(text: &str, separator: char) -> impl Iterator<Item = (u64, &str)> {
     text.split(separator).filter_map(|part| count(part.trim()))
 }
 

@@ -93,7 +93,7 @@ impl Reader for Tap {
             | [b'#' | b'}', ..]
             | [b'T', b'A', b'P', b' ', ..]
             | [b'B' | b'b', ..]
-                if indent % INDENT == 0 && indent / INDENT < DEPTH =>
+                if indent.is_multiple_of(INDENT) && indent / INDENT < DEPTH =>
             {
                 if !self.structure(indent / INDENT, text) {
                     self.told_of_failure(line);
@@ -131,12 +131,13 @@ impl Tap {
             self.flush();
             let name = name.strip_prefix(':').unwrap_or(name).trim();
             // Some write the comment outside and some inside of the subtest: inside, it names the level itself.
-            if depth > 0 && self.levels.len() == depth {
-                if let Some(above) = self.levels.get_mut(depth - 1).filter(|above| above.below.is_none()) {
-                    above.below = Some(name.to_owned());
-                    self.level(depth).announced = true;
-                    return true;
-                }
+            if depth > 0
+                && self.levels.len() == depth
+                && let Some(above) = self.levels.get_mut(depth - 1).filter(|above| above.below.is_none())
+            {
+                above.below = Some(unescaped(name));
+                self.level(depth).announced = true;
+                return true;
             }
             self.close(depth + 1);
             let level = self.level(depth);

@@ -6,7 +6,7 @@ use super::jest::add;
 use super::tally::{self, Message};
 use super::{Format, Reader, Stream, npm};
 use crate::check::Kind;
-use crate::check::reading::{FailedTest, Reading, TestCounts};
+use crate::check::reading::{FAILED_KEPT, FailedTest, Reading, TestCounts};
 
 /// vitest's text.
 pub const FORMAT: Format = Format {
@@ -142,6 +142,7 @@ impl Vitest {
         }
         let unnamed = name.strip_prefix('|').and_then(|rest| rest.split_once("| ")).map_or(name, |(_, rest)| rest);
         match unnamed.split_once(" > ") {
+            Some(_) if self.failing.len() >= FAILED_KEPT => {}
             Some((file, _)) => {
                 let file = Some(file.to_owned());
                 self.failing.push(FailedTest { file, name: name.to_owned(), ..FailedTest::default() });

@@ -45,6 +45,9 @@ impl Attributes<'_> {
     }
 }
 
+/// How deep elements may stand in each other.
+const DEPTH: usize = 1000;
+
 /// Walks through all documents that follow each other in a text.
 ///
 /// # Errors
@@ -58,6 +61,7 @@ pub fn walk(text: &str, mut give: impl FnMut(Node<'_>)) -> Result<(), String> {
             Ok(Event::Eof) if depth > 0 => return Err("it ends before it is complete".to_owned()),
             Ok(Event::Eof) => return Ok(()),
             Ok(Event::Decl(_)) if depth > 0 => return Err("another one begins before it is complete".to_owned()),
+            Ok(Event::Start(_)) if depth >= DEPTH => return Err("it is nested too deeply".to_owned()),
             Ok(Event::Start(start)) => {
                 depth += 1;
                 give(Node::Open { depth, name: start.local_name().as_ref(), attributes: Attributes(&start) });
