@@ -20,7 +20,6 @@ const PIECE: usize = 64 << 10;
 /// An output, and what reads it.
 struct Case {
     name: &'static str,
-    kind: Kind,
     text: String,
     formats: Vec<(&'static str, Vec<&'static Format>)>,
 }
@@ -84,7 +83,7 @@ fn cases(size: usize) -> Vec<Case> {
             Kind::Compile => "log, compile",
             _ => "log, each lint",
         };
-        cases.push(Case { name, kind, text: log.clone(), formats: alone });
+        cases.push(Case { name, text: log.clone(), formats: alone });
     }
     cases
 }
@@ -96,7 +95,7 @@ fn case(name: &'static str, kind: Kind, format: &'static str, text: String) -> C
         formats.push(("known", known));
     }
     formats.push(("auto", format::guessed(&["make"], kind)));
-    Case { name, kind, text, formats }
+    Case { name, text, formats }
 }
 
 /// So much of what a writer writes, given the number of each part.
@@ -112,28 +111,45 @@ fn filled(size: usize, write: fn(usize, &mut String)) -> String {
 
 fn cargo(n: usize, out: &mut String) {
     if n % 1000 == 999 {
-        let _ = writeln!(out, "\ntest result: ok. 999 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.31s\n");
-        let _ = writeln!(out, "     Running unittests src/lib.rs (target/debug/deps/room{n}-0123456789abcdef)\n\nrunning 999 tests");
+        let _ = writeln!(
+            out,
+            "\ntest result: ok. 999 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.31s\n"
+        );
+        let _ = writeln!(
+            out,
+            "     Running unittests src/lib.rs (target/debug/deps/room{n}-0123456789abcdef)\n\nrunning 999 tests"
+        );
     } else {
         let _ = writeln!(out, "test room{}::tests::what_is_met_again_is_not_new_{n} ... ok", n / 1000);
     }
 }
 
 fn pytest(n: usize, out: &mut String) {
-    let _ = writeln!(out, "tests/test_room{}.py::test_what_is_met_again_is_not_new[{n}] PASSED              [ {:2}%]", n / 100, n % 100);
+    let _ = writeln!(
+        out,
+        "tests/test_room{}.py::test_what_is_met_again_is_not_new[{n}] PASSED              [ {:2}%]",
+        n / 100,
+        n % 100
+    );
 }
 
 fn go(n: usize, out: &mut String) {
     if n % 1000 == 999 {
         let _ = writeln!(out, "PASS\nok  \texample.com/room/p{n}\t0.312s");
     } else {
-        let _ = writeln!(out, "=== RUN   TestRoom{n}\n    room_test.go:31: looked at {n} of them\n--- PASS: TestRoom{n} (0.00s)");
+        let _ = writeln!(
+            out,
+            "=== RUN   TestRoom{n}\n    room_test.go:31: looked at {n} of them\n--- PASS: TestRoom{n} (0.00s)"
+        );
     }
 }
 
 fn go_json(n: usize, out: &mut String) {
     let head = |out: &mut String, action: &str| {
-        let _ = write!(out, "{{\"Time\":\"2026-01-02T03:04:05.123456789Z\",\"Action\":\"{action}\",\"Package\":\"example.com/room/p\"");
+        let _ = write!(
+            out,
+            "{{\"Time\":\"2026-01-02T03:04:05.123456789Z\",\"Action\":\"{action}\",\"Package\":\"example.com/room/p\""
+        );
     };
     head(out, "run");
     let _ = writeln!(out, ",\"Test\":\"TestRoom{n}\"}}");
@@ -151,7 +167,13 @@ fn tap(n: usize, out: &mut String) {
 }
 
 fn log(n: usize, out: &mut String) {
-    let _ = writeln!(out, "2026-01-02T03:04:05.{:06}Z INFO  server::accept request id={n} path=/rooms/{} took {}us", n % 1_000_000, n % 97, n % 1013);
+    let _ = writeln!(
+        out,
+        "2026-01-02T03:04:05.{:06}Z INFO  server::accept request id={n} path=/rooms/{} took {}us",
+        n % 1_000_000,
+        n % 97,
+        n % 1013
+    );
 }
 
 fn rustc(n: usize, out: &mut String) {
