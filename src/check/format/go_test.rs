@@ -36,8 +36,8 @@ struct GoTest {
     /// Announced tests have had results: `-v`.
     verbose: bool,
     package: Package,
-    /// A package that looked finished while its tests were not, with what its line said.
-    doubtful: Option<(Package, String)>,
+    /// A package that looked finished while its tests were not, with its line and those that came behind it.
+    doubtful: Option<(Package, Vec<String>)>,
     build: GoBuild,
 }
 
@@ -138,9 +138,11 @@ impl GoTest {
             // The package goes on: a test printed that line.
             if let Some((package, _)) = self.doubtful.take() {
                 let since = std::mem::replace(&mut self.package, package);
-                self.package.counts = sum(self.package.counts, since.counts);
-                let room = FAILED_KEPT.saturating_sub(self.package.failed.len());
-                self.package.failed.extend(since.failed.into_iter().take(room));
+                if since.announces {
+                    self.package.counts = sum(self.package.counts, since.counts);
+                    let room = FAILED_KEPT.saturating_sub(self.package.failed.len());
+                    self.package.failed.extend(since.failed.into_iter().take(room));
+                }
             }
         }
         let package = &mut self.package;
@@ -218,6 +220,15 @@ impl GoTest {
     }
 
     fn package_line(&mut self, line: &str, verdict: &Verdict<'_>) {
+        const WAITING: usize = 1000;
+        if let Some((_, lines)) = &mut self.doubtful
+            && !self.package.announces
+            && lines.len() < WAITING
+        {
+            // Whoever printed the first of them may have printed this one.
+            lines.push(clipped(line));
+            return;
+        }
         self.settle();
         let package = &self.package;
         let passes = matches!(verdict, Verdict::Ok { .. });
@@ -228,18 +239,16 @@ impl GoTest {
         if package.open.is_empty() {
             self.conclude(verdict);
         } else if matches!(verdict, Verdict::Failed { .. }) {
-            self.doubtful = Some((std::mem::take(&mut self.package), line.to_owned()));
+            self.doubtful = Some((std::mem::take(&mut self.package), vec![clipped(line)]));
         }
         // A package whose tests have not ended is not `ok`: a test printed that.
     }
 
     /// What looked like the end of a package was.
     fn settle(&mut self) {
-        if let Some((package, line)) = self.doubtful.take() {
+        if let Some((package, lines)) = self.doubtful.take() {
             let next = std::mem::replace(&mut self.package, package);
-            if let Some(verdict) = verdict(&line) {
-                self.conclude(&verdict);
-            }
+            lines.iter().filter_map(|line| verdict(line)).for_each(|verdict| self.conclude(&verdict));
             self.package = next;
         }
     }
