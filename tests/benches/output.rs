@@ -20,7 +20,6 @@ const PIECE: usize = 64 << 10;
 /// An output, and what reads it.
 struct Case {
     name: &'static str,
-    kind: Kind,
     text: String,
     formats: Vec<(&'static str, Vec<&'static Format>)>,
 }
@@ -84,7 +83,7 @@ fn cases(size: usize) -> Vec<Case> {
             Kind::Compile => "log, compile",
             _ => "log, each lint",
         };
-        cases.push(Case { name, kind, text: log.clone(), formats: alone });
+        cases.push(Case { name, text: log.clone(), formats: alone });
     }
     cases
 }
@@ -96,7 +95,7 @@ fn case(name: &'static str, kind: Kind, format: &'static str, text: String) -> C
         formats.push(("known", known));
     }
     formats.push(("auto", format::guessed(&["make"], kind)));
-    Case { name, kind, text, formats }
+    Case { name, text, formats }
 }
 
 /// So much of what a writer writes, given the number of each part.

@@ -187,7 +187,10 @@ impl DotnetTest {
             self.fail(name, Now::Told);
             return true;
         }
-        if let Some((place, rest)) = line.split_once(": error TESTERROR:") {
+        let word = ": error TESTERROR:";
+        if let Some(at) = memchr::memmem::find(line.as_bytes(), word.as_bytes())
+            && let (Some(place), Some(rest)) = (line.get(..at), line.get(at + word.len()..))
+        {
             // The terminal logger: the name stands on the next line, or here.
             self.now = Now::Named;
             let (file, number) = place.trim().strip_suffix(')').and_then(|p| p.rsplit_once('(')).unwrap_or_default();
@@ -249,10 +252,7 @@ impl DotnetTest {
 
 /// `Passed!  - Failed:     0, Passed:     5, Skipped:     0, Total:     5, Duration: 12 ms - My.dll (net8.0)`
 fn short(line: &str) -> Option<TestCounts> {
-    let (word, rest) = line.split_once('!')?;
-    if !matches!(word, "Passed" | "Failed" | "Skipped") {
-        return None;
-    }
+    let rest = ["Passed!", "Failed!", "Skipped!"].iter().find_map(|word| line.strip_prefix(word))?;
     let (mut counts, mut total) = (TestCounts::default(), None);
     for part in rest.trim_start().strip_prefix("- ")?.split(", ") {
         let (key, value) = part.split_once(':')?;
@@ -319,4 +319,52 @@ fn timed(text: &str) -> Option<&str> {
     };
     let time = time.trim_start_matches("< ");
     (time.starts_with(|c: char| c.is_ascii_digit()) && time.ends_with(['s', 'm', 'h'])).then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::format::read;
+
+    #[test]
+    fn summaries() {
+        for (text, want) in [
+            (
+                "Passed!  - Failed:     0, Passed:     5, Skipped:     1, Total:     6, Duration: 1 s - A.dll (net8.0)",
+                Some((5, 0, 1)),
+            ),
+            (
+                "Failed!  - Failed:     9, Passed:   296, Skipped:     0, Total:   305, Duration: 39 s - B.dll",
+                Some((296, 9, 0)),
+            ),
+            ("Passed! - Failed: 0, Passed: 5, Skipped: 0, Total: 5", Some((5, 0, 0))),
+            ("Total tests: 5. Passed: 4. Failed: 1. Skipped: 0.", Some((4, 1, 0))),
+            ("Total tests: 3\n     Passed: 3\n Total time: 0.9 Seconds", Some((3, 0, 0))),
+            ("Test summary: total: 3, failed: 1, succeeded: 2, skipped: 0, duration: 1.0s", Some((2, 1, 0))),
+            // Of all at once, whatever stood before.
+            (
+                "Passed! - Failed: 0, Passed: 5, Skipped: 0, Total: 5\nTest summary: total: 5, failed: 0, succeeded: 5, skipped: 0",
+                Some((5, 0, 0)),
+            ),
+            (
+                "Passed! - Failed: 0, Passed: 18446744073709551615, Skipped: 0, Total: 5\nPassed! - Failed: 0, Passed: 5, Skipped: 0, Total: 5",
+                Some((u64::MAX, 0, 0)),
+            ),
+            ("Passed! - Failed: 0, Passed: 99999999999999999999, Skipped: 0, Total: 5", None),
+            (" Passed!  - Failed: 0, Passed: 5, Skipped: 0, Total: 5", None),
+            ("Passed! - Failed: 0, Passed: 5", None),
+            ("Passed!", None),
+            ("Total tests: many", None),
+            ("", None),
+        ] {
+            let got = read(&[&FORMAT], text.as_bytes(), b"").and_then(|r| r.tests);
+            assert_eq!(got.map(|t| (t.passed, t.failed, t.skipped)), want, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_summary_that_does_not_add_up_is_a_problem() {
+        let reading = read(&[&FORMAT], b"Total tests: 3\n     Passed: 1\n", b"").unwrap();
+        assert_eq!(reading.problems.len(), 1);
+    }
 }

@@ -31,7 +31,7 @@ impl Reader for Gcc {
         if matches!(line.as_bytes(), [] | [b' ' | b'\t', ..]) {
             return;
         }
-        if let Some(colon) = line.find(": ")
+        if let Some(colon) = memchr::memmem::find(line.as_bytes(), b": ")
             && (self.linker(line) || self.located(line) || self.driver(line, colon))
         {
             return;

@@ -60,18 +60,18 @@ impl GoBuild {
             }
         } else if let Some(package) = line.strip_prefix("# ") {
             self.known |= !package.is_empty() && !package.starts_with(' ');
-        } else if !self.found(line.strip_prefix("vet: ").unwrap_or(line)) {
-            // Without `go: ` before them, only the longest of these words are Go's alone.
-            if BROKEN.iter().any(|words| line.contains(words)) {
-                self.known = true;
-                self.reading.object(line);
-            }
+        } else if !self.found(line.strip_prefix("vet: ").unwrap_or(line))
+            && BEGINNINGS.iter().any(|words| line.starts_with(words))
+            && BROKEN.iter().any(|words| line.contains(words))
+        {
+            self.known = true;
+            self.reading.object(line);
         }
     }
 
     /// A finding, if it is one: in a file of Go.
     fn found(&mut self, line: &str) -> bool {
-        if !line.contains(".go:") {
+        if memchr::memmem::find(line.as_bytes(), b".go:").is_none() {
             return false;
         }
         let Some(at) = place(line).filter(|at| at.file.ends_with(".go") && !at.rest.is_empty()) else { return false };
@@ -138,6 +138,19 @@ const BROKEN: &[&str] = &[
     "no required module provides package",
     "running gcc failed",
     "updates to go.mod needed",
+];
+
+/// How such a line begins where `go: ` does not stand before it.
+const BEGINNINGS: &[&str] = &[
+    "build constraints ",
+    "cannot find ",
+    "no Go files ",
+    "no required ",
+    "package ",
+    "pattern ",
+    "stat ",
+    "/",
+    "link",
 ];
 
 /// The value of a key of `go vet -json`.

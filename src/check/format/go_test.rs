@@ -36,8 +36,8 @@ struct GoTest {
     /// Announced tests have had results: `-v`.
     verbose: bool,
     package: Package,
-    /// A package that looked finished while its tests were not, with what its line said.
-    doubtful: Option<(Package, String)>,
+    /// A package that looked finished while its tests were not, with its line and those that came behind it.
+    doubtful: Option<(Package, Vec<String>)>,
     build: GoBuild,
 }
 
@@ -138,9 +138,11 @@ impl GoTest {
             // The package goes on: a test printed that line.
             if let Some((package, _)) = self.doubtful.take() {
                 let since = std::mem::replace(&mut self.package, package);
-                self.package.counts = sum(self.package.counts, since.counts);
-                let room = FAILED_KEPT.saturating_sub(self.package.failed.len());
-                self.package.failed.extend(since.failed.into_iter().take(room));
+                if since.announces {
+                    self.package.counts = sum(self.package.counts, since.counts);
+                    let room = FAILED_KEPT.saturating_sub(self.package.failed.len());
+                    self.package.failed.extend(since.failed.into_iter().take(room));
+                }
             }
         }
         let package = &mut self.package;
@@ -218,6 +220,15 @@ impl GoTest {
     }
 
     fn package_line(&mut self, line: &str, verdict: &Verdict<'_>) {
+        const WAITING: usize = 1000;
+        if let Some((_, lines)) = &mut self.doubtful
+            && !self.package.announces
+            && lines.len() < WAITING
+        {
+            // Whoever printed the first of them may have printed this one.
+            lines.push(clipped(line));
+            return;
+        }
         self.settle();
         let package = &self.package;
         let passes = matches!(verdict, Verdict::Ok { .. });
@@ -228,18 +239,16 @@ impl GoTest {
         if package.open.is_empty() {
             self.conclude(verdict);
         } else if matches!(verdict, Verdict::Failed { .. }) {
-            self.doubtful = Some((std::mem::take(&mut self.package), line.to_owned()));
+            self.doubtful = Some((std::mem::take(&mut self.package), vec![clipped(line)]));
         }
         // A package whose tests have not ended is not `ok`: a test printed that.
     }
 
     /// What looked like the end of a package was.
     fn settle(&mut self) {
-        if let Some((package, line)) = self.doubtful.take() {
+        if let Some((package, lines)) = self.doubtful.take() {
             let next = std::mem::replace(&mut self.package, package);
-            if let Some(verdict) = verdict(&line) {
-                self.conclude(&verdict);
-            }
+            lines.iter().filter_map(|line| verdict(line)).for_each(|verdict| self.conclude(&verdict));
             self.package = next;
         }
     }
@@ -324,7 +333,9 @@ fn announcement(line: &str) -> Option<(&str, &str)> {
         return Some(("", name));
     }
     // A test that did not end its last line.
-    line.split_once("=== RUN   ").filter(|(_, name)| !name.is_empty())
+    let word = "=== RUN   ";
+    let at = memchr::memmem::find(line.as_bytes(), word.as_bytes())?;
+    Some((line.get(..at)?, line.get(at + word.len()..)?)).filter(|(_, name)| !name.is_empty())
 }
 
 fn speaker(line: &str) -> Option<&str> {
@@ -396,4 +407,84 @@ fn dedent(text: &str) -> String {
     let shared = text.lines().filter(|l| !l.trim().is_empty()).map(depth).min().unwrap_or(0);
     let lines: Vec<_> = text.lines().map(|l| l.get(shared..).unwrap_or_default().trim_end()).collect();
     lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::format::read;
+
+    /// `passed failed skipped`, the failed tests, whether something is wrong.
+    fn said(out: &str) -> String {
+        let Some(reading) = read(&[&FORMAT], out.as_bytes(), b"") else { return "-".to_owned() };
+        let tests = reading.tests.unwrap();
+        let names: Vec<_> = reading.failed_tests.iter().map(|t| &*t.name).collect();
+        let wrong = if reading.problems.is_empty() { "" } else { " !" };
+        format!("{} {} {} {}{wrong}", tests.passed, tests.failed, tests.skipped, names.join(","))
+    }
+
+    #[test]
+    fn what_counts() {
+        for (text, want) in [
+            // Without -v: a package is one passed test.
+            ("ok  \tx/a\t0.01s\nok  \tx/b\t(cached)\n", "2 0 0 "),
+            ("ok  \tx/a\t0.01s [no tests to run]\n", "0 0 0 "),
+            ("ok  \tx/a\t0.01s\tcoverage: 81.2% of statements\n", "1 0 0 "),
+            ("ok  \tx/a\t0.01s\tcoverage: 0.0% of statements [no tests to run]\n", "0 0 0 "),
+            ("?   \tx/a\t[no test files]\n", "0 0 0 "),
+            ("\tx/a\t\tcoverage: 0.0% of statements\n", "0 0 0 "),
+            ("--- FAIL: TestA (0.00s)\nFAIL\nFAIL\tx/a\t0.01s\nok  \tx/b\t0.01s\nFAIL\n", "1 1 0 TestA"),
+            // With -v: one by one, and a package without tests is none.
+            ("=== RUN   TestA\n--- PASS: TestA (0.00s)\nPASS\nok  \tx/a\t0.01s\nok  \tx/b\t0.01s\n", "1 0 0 "),
+            ("=== RUN   TestA\n--- SKIP: TestA (0.00s)\nPASS\nok  \tx/a\t0.01s\n", "0 0 1 "),
+            // The same name in two packages, and twice in one.
+            (
+                "=== RUN   T\n--- PASS: T (0s)\nPASS\nok  \ta\t1s\n=== RUN   T\n--- FAIL: T (0s)\nFAIL\nFAIL\tb\t1s\n",
+                "1 1 0 T",
+            ),
+            (
+                "=== RUN   T\n=== RUN   T\n--- PASS: T (0s)\n--- PASS: T (0s)\n--- PASS: T (0s)\nPASS\nok  \ta\t1s\n",
+                "2 0 0 ",
+            ),
+            // A test that does not end its line.
+            ("=== RUN   T\nx--- PASS: T (0s)\nPASS\nok  \ta\t1s\n", "1 0 0 "),
+            ("=== RUN   T\nx=== RUN   T/y\n    --- PASS: T/y (0s)\n--- PASS: T (0s)\nPASS\nok  \ta\t1s\n", "2 0 0 "),
+            // A compiled test program says no package.
+            ("=== RUN   T\n--- PASS: T (0s)\nPASS\n", "1 0 0 "),
+            // What no test failed in.
+            ("FAIL\tx/a [build failed]\nFAIL\n", "0 0 0  !"),
+            ("FAIL\tx/a [setup failed]\nok  \tx/b\t0.01s\n", "1 0 0  !"),
+            ("=== RUN   T\npanic: no\nFAIL\ta\t1s\n", "0 0 0  !"),
+            // Torn.
+            ("=== RUN   T\n--- PASS: T (0s)\n", "1 0 0  !"),
+            ("=== RUN   T\n", "0 0 0  !"),
+            // Not this format.
+            ("", "-"),
+            ("PASS\nFAIL\n", "-"),
+            ("ok\nok  \nok  \tx\nok 1 - a\nFAIL\tx\nFAIL: y\n", "-"),
+            ("--- a/file\n+++ b/file\n", "-"),
+        ] {
+            assert_eq!(said(text), want, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_a_test_prints_does_not_count() {
+        let fake = "--- FAIL: Fake (0.00s)\n--- PASS: Fake (0.00s)\nFAIL\tfake\t0.1s\nok  \tfake\t0.1s\nFAIL\nPASS\n1 failed\n";
+        for (text, want) in [
+            (format!("=== RUN   T\n{fake}--- PASS: T (0s)\nPASS\nok  \ta\t1s\n"), "1 0 0 "),
+            (format!("=== RUN   T\n{fake}--- FAIL: T (0s)\nFAIL\nFAIL\ta\t1s\n"), "0 1 0 T"),
+            (
+                format!(
+                    "=== RUN   T\n{fake}=== RUN   T/u\n    --- PASS: T/u (0s)\n--- PASS: T (0s)\nPASS\nok  \ta\t1s\n"
+                ),
+                "2 0 0 ",
+            ),
+            ("--- FAIL: Fake (0.00s)\nok  \tfake\t0.1s\nFAIL\nno line endPASS\nok  \ta\t1s\n".to_owned(), "1 0 0 "),
+            // It fails, and ends the program behind Go's back.
+            ("--- FAIL: T (0.00s)\nFAIL\nok  \ta\t1s\n".to_owned(), "0 1 0 T"),
+        ] {
+            assert_eq!(said(&text), want, "{text}");
+        }
+    }
 }

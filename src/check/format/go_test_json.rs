@@ -184,3 +184,45 @@ impl GoTestJson {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::format::read;
+
+    #[test]
+    fn events() {
+        let event = |action: &str, test: &str| {
+            let test = if test.is_empty() { String::new() } else { format!(",\"Test\":\"{test}\"") };
+            format!("{{\"Action\":\"{action}\",\"Package\":\"p\"{test}}}\n")
+        };
+        let all = |events: &[(&str, &str)]| events.iter().map(|(action, test)| event(action, test)).collect::<String>();
+        let built = "{\"ImportPath\":\"p [p.test]\",\"Action\":\"build-output\",\"Output\":\"./a.go:1:2: undefined: x\\n\"}\n\
+            {\"ImportPath\":\"p [p.test]\",\"Action\":\"build-fail\"}\n\
+            {\"Action\":\"start\",\"Package\":\"p\"}\n{\"Action\":\"fail\",\"Package\":\"p\",\"FailedBuild\":\"p [p.test]\"}\n";
+        for (text, want) in [
+            (
+                all(&[("start", ""), ("run", "A"), ("pass", "A"), ("run", "B"), ("skip", "B"), ("pass", "")]),
+                Some((1, 0, 1, 0, 0)),
+            ),
+            (all(&[("run", "A"), ("run", "A/b"), ("fail", "A/b"), ("fail", "A"), ("fail", "")]), Some((0, 2, 0, 0, 0))),
+            // What a test printed: it has never begun.
+            (all(&[("run", "A"), ("fail", "Fake"), ("pass", "A"), ("pass", "")]), Some((1, 0, 0, 0, 0))),
+            (all(&[("start", ""), ("skip", "")]), Some((0, 0, 0, 0, 0))),
+            (all(&[("run", "A"), ("pass", "A"), ("fail", "")]), Some((1, 0, 0, 1, 0))),
+            (all(&[("run", "A"), ("pass", "A")]), Some((1, 0, 0, 1, 0))),
+            (all(&[("run", "A"), ("pass", "A"), ("pass", "")]) + "{\"Action\":\"pa", Some((1, 0, 0, 1, 0))),
+            (built.to_owned(), Some((0, 0, 0, 1, 1))),
+            ("{\"Action\":\"build\"}\n{\"a\":1}\n[]\n".to_owned(), None),
+            (String::new(), None),
+        ] {
+            let reading = read(&[&FORMAT], text.as_bytes(), b"");
+            let got = reading.map(|r| (r.tests.unwrap(), r.problems.len(), r.errors));
+            assert_eq!(
+                got.map(|(t, problems, errors)| (t.passed, t.failed, t.skipped, problems, errors)),
+                want,
+                "{text}"
+            );
+        }
+    }
+}

@@ -155,3 +155,33 @@ fn coded(text: &str) -> (Option<&str>, &str) {
         _ => (None, text),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::format::read;
+
+    #[test]
+    fn outputs() {
+        for (text, want) in [
+            ("A.java:3: error: ';' expected\nint x\n     ^\n1 error\n", Some("1 0 6")),
+            ("A.java:3: warning: [unchecked] call\n", Some("0 1 0")),
+            ("A.java:3: error: x\nA.java:3: error: x\n", Some("1 0 0")),
+            ("warning: [options] bootstrap\n1 warning\n", Some("0 1 0")),
+            ("error: file not found: A.java\n", Some("1 0 0")),
+            ("Note: A.java uses unchecked or unsafe operations.\n", Some("0 0 0")),
+            ("[ERROR] /s/A.java:[3,7] x\n[ERROR] /s/A.java:[3,7] x\n", Some("1 0 7")),
+            ("[INFO] BUILD SUCCESS\n", Some("0 0 0")),
+            ("BUILD SUCCESSFUL in 1s\n", Some("0 0 0")),
+            ("A.java:3:4: error: x\n", None),
+            ("error: x\n3 errors\nNote: this\n[ERROR] x\n", None),
+            ("    at A.main(A.java:3)\n", None),
+            ("", None),
+        ] {
+            let got = read(&[&FORMAT], b"", text.as_bytes());
+            let column = |r: &Reading| r.findings.first().and_then(|f| f.column).unwrap_or(0);
+            let got = got.map(|r| format!("{} {} {}", r.errors, r.warnings, column(&r)));
+            assert_eq!(got.as_deref(), want, "{text}");
+        }
+    }
+}

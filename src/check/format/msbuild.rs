@@ -74,11 +74,12 @@ impl Msbuild {
 
 /// A line in the canonical form of MSBuild.
 fn canonical(line: &str) -> Option<Finding> {
-    // Every such line has one of these words; most lines have none.
-    let at = [": error", ": warning", ": fatal error", ": Command line error"]
-        .iter()
-        .filter_map(|words| line.find(words).map(|at| (at, *words)))
-        .min()?;
+    // Every such line has one of these words; most lines have not even a colon before a blank.
+    let words = [": error", ": warning", ": fatal error", ": Command line error"];
+    let at = memchr::memmem::find_iter(line.as_bytes(), b": ").find_map(|at| {
+        let rest = line.get(at..)?;
+        words.iter().find(|word| rest.starts_with(**word)).map(|word| (at, *word))
+    })?;
     let (origin, rest) = line.split_at_checked(at.0)?;
     let rest = rest.strip_prefix(at.1)?;
     let severity = if at.1 == ": warning" { Level::Warning } else { Level::Error };

@@ -157,3 +157,33 @@ fn is_begun(line: &str) -> bool {
 fn is_code(text: &str) -> bool {
     text.strip_prefix("SC").is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::format::read;
+
+    #[test]
+    fn outputs() {
+        for (text, want) in [
+            ("\nIn a b.sh line 3:\necho $a\n     ^-- SC2164 (warning): Use it.\n", Some("0 1 0")),
+            // The source may look like a comment, and like the place of another.
+            ("\nIn a.sh line 3:\n^-- SC1 (error): no\n^-- SC2164 (warning): Use it.\n", Some("0 1 0")),
+            ("\nIn a.sh line 3:\nIn b.sh line 1:\n^-- SC2164 (error): Use it.\n", Some("1 0 0")),
+            ("\nIn a.sh line 3:\nx\n^-- SC2086 (info): Quote.\n\nDid you mean: \n^-- SC1 (error): no\n", Some("0 0 0")),
+            ("a.sh:3:6: error: Mean it. [SC2078]\na.sh:4:1: note: Quote. [SC2086]\n", Some("1 0 0")),
+            ("[]\n", Some("0 0 0")),
+            ("{\"comments\":[]}\n", Some("0 0 0")),
+            ("{\"comments\":[{\"file\":\"a.sh\"", Some("0 0 1")),
+            ("[{\"file\":\"a.sh\",\"line\":3,\"endLine\":3,\"column\":6,\"level\":\"error\",\"co", Some("0 0 1")),
+            ("[{\"file\":\"a.py\"}]\n", None),
+            ("a.c:3:6: error: x [-Wy]\n", None),
+            ("In short line 3:\n", None),
+            ("", None),
+        ] {
+            let got = read(&[&FORMAT], text.as_bytes(), b"");
+            let got = got.map(|r| format!("{} {} {}", r.errors, r.warnings, r.problems.len()));
+            assert_eq!(got.as_deref(), want, "{text}");
+        }
+    }
+}
