@@ -10,6 +10,7 @@ pub mod facts;
 pub mod files;
 pub mod git;
 pub mod import;
+pub mod history;
 pub mod infer;
 pub mod input;
 pub mod load;

@@ -14,8 +14,9 @@ use crate::run::carry::{CarryOver, carry_over};
 use crate::run::event::Event;
 use crate::run::journal::{Entry, FinalStatus, Journal, PlannedStep};
 use crate::run::record::{ProgramRecord, StepRecord};
-use crate::run::report::{Circumstances, EnvironmentUse, Report, Withheld, refused, report};
+use crate::run::report::{Circumstances, Decision, EnvironmentUse, Report, Withheld, refused, report};
 use crate::run::state::{Ending, RunState};
+use crate::run::stop;
 use std::collections::{BTreeMap, BTreeSet, btree_map};
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt as _;
@@ -305,12 +306,14 @@ impl Table<'_, '_> {
             duration_ms,
             exit_code: record.exit_code,
             id,
+            kind: self.plan.steps.get(step).map(|s| s.kind),
             leaked: record.leaked,
             log,
             program,
             reason: record.reason,
             signal: record.signal.clone(),
             status: record.status,
+            tests: record.tests,
         };
         self.book.unsynced = true;
         self.book.write(at, entry)
@@ -359,7 +362,8 @@ impl Book<'_> {
     fn plan(&mut self, at: u64, plan: &Plan) {
         let step = |s: &Step| PlannedStep { command: s.command.clone(), id: s.id.clone() };
         let steps = plan.steps.iter().map(step).collect();
-        self.write(at, Entry::PlanCompiled { digest: plan.digest.clone(), steps });
+        let changed_files_count = u64::try_from(plan.request.changed.len()).ok();
+        self.write(at, Entry::PlanCompiled { changed_files_count, digest: plan.digest.clone(), steps });
         let written = self.record.write("plan.json", to_canonical(plan).as_bytes());
         self.note(written);
     }
@@ -413,11 +417,17 @@ impl Book<'_> {
         let steps =
             report.steps.iter().map(|s| FinalStatus { id: s.id.clone(), reason: s.reason, status: s.status }).collect();
         let _ = self.record.write("report.json", to_canonical(report).as_bytes());
+        if report.decision == Decision::Fail {
+            let _ = self.record.write(stop::FILE, stop::stop_memo(report).as_bytes());
+        }
         self.write(
             report.duration_ms,
             Entry::RunFinished {
+                attempt: Some(report.attempt),
                 coverage: report.coverage,
+                decision: Some(report.decision),
                 exit_code: report.exit_code,
+                retries_remaining: Some(report.retries_remaining),
                 steps,
                 verdict: report.verdict,
             },
