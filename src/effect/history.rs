@@ -5,16 +5,18 @@
 
 use super::process::program::say;
 use super::records::{EVENTS, FOLDER, RUNS};
+use super::step::log_name;
 use crate::base::unit::show_size;
 use crate::base::word::visible;
 use crate::plan::{Plan, document};
-use crate::run::journal::{End, ReplayedRun, replay};
+use crate::run::journal::{End, Entry, ReplayedRun, lines, replay};
 use crate::run::merge;
 use crate::run::past::{Summary, Tally, is_run_id};
 use crate::run::report::Report;
 use rustix::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, CWD, Dir, FileType, FlockOperation, Mode, OFlags, flock, openat, renameat, statat, unlinkat};
 use rustix::io::Errno;
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::os::unix::ffi::OsStrExt as _;
@@ -74,6 +76,26 @@ pub struct Collected {
     pub removed: Vec<(String, u64)>,
     /// Runs that had to stay, and why.
     pub kept: Vec<(String, String)>,
+}
+
+/// A try of a step that ran, or runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Logged {
+    /// Which try, from 1.
+    pub attempt: u32,
+    /// The step.
+    pub id: String,
+    /// Its log, relative to the run's folder; none when it wrote nothing.
+    pub log: Option<String>,
+}
+
+/// All tries of a run.
+#[derive(Debug, Default)]
+pub struct Tries {
+    /// The steps of all its plans.
+    pub planned: BTreeSet<String>,
+    /// In the order in which they began.
+    pub tries: Vec<Logged>,
 }
 
 impl History {
@@ -224,6 +246,31 @@ impl History {
             Err(e) => return Err(format!("the folder for logs {}", cannot(e.into()))),
         };
         open(folder.as_fd(), name).map_err(cannot)
+    }
+
+    /// The tries of a run, by its journal. One that has not ended has a log where it would be; it may not be there yet.
+    #[must_use]
+    pub fn tries(&self, id: &str) -> Tries {
+        let mut found = Tries::default();
+        let mut round = 0;
+        for line in lines(&self.events(id).unwrap_or_default()) {
+            match line.entry {
+                Entry::PlanCompiled { steps, .. } => {
+                    round += 1;
+                    found.planned.extend(steps.into_iter().map(|s| s.id));
+                }
+                Entry::StepStarted { attempt, id, .. } => {
+                    let log = Some(format!("logs/{}", log_name(&id, attempt, round)));
+                    found.tries.push(Logged { attempt, id, log });
+                }
+                Entry::StepFinished { attempt, id, log, .. } => {
+                    let of = found.tries.iter_mut().rev().find(|t| t.id == id && t.attempt == attempt);
+                    of.into_iter().for_each(|t| t.log.clone_from(&log));
+                }
+                _ => {}
+            }
+        }
+        found
     }
 
     /// Counts checks over runs, which come newest first, on all processors.

@@ -4,6 +4,7 @@ use super::drive::{Context, DriveError, Driver, Finished, Message, Running, Watc
 use super::environment::Environment;
 use super::process::program::{Program, Root};
 use super::records::RunRecord;
+use super::tree::Begun;
 use crate::base::canon::to_canonical;
 use crate::base::word::Word;
 use crate::check::evidence::Evidence;
@@ -43,6 +44,8 @@ pub struct Run<'a> {
     pub watch: &'a (dyn Fn(&Step) -> Watch + Sync),
     /// How often the observer is told what runs.
     pub tick: Option<Duration>,
+    /// The tree at the beginning, if it is known.
+    pub tree: Option<Begun>,
     /// What the report says beside the plan and its steps.
     pub circumstances: Circumstances,
 }
@@ -98,7 +101,8 @@ pub enum VerifyError {
 /// # Errors
 /// When the record cannot be begun, or vplan's own machinery fails. A failed step is no error.
 pub fn verify(plan: Plan, run: Run<'_>, see: &mut dyn FnMut(Seen<'_>)) -> Result<Verified, VerifyError> {
-    let Run { root, environment, record, events, max_output, answer, evaluate, watch, tick, mut circumstances } = run;
+    let Run { root, environment, record, events, max_output, answer, evaluate, watch, tick, tree, mut circumstances } =
+        run;
     let mut book = Book { record, events, journal: Journal::default(), fault: None, unsynced: false };
     circumstances.environment = environment.granted();
     book.begin(&plan, &circumstances.environment)?;
@@ -152,7 +156,10 @@ pub fn verify(plan: Plan, run: Run<'_>, see: &mut dyn FnMut(Seen<'_>)) -> Result
     circumstances.refusals = rounds.refusals;
     circumstances.environment.withheld = rounds.withheld.into_values().collect();
     let ending = Ending { storage: ending.storage.clone().or(book.fault.clone()), ..ending };
-    let report = report(&plan, records, &ending, circumstances);
+    let (tree, changed) = tree.map_or((None, None), |begun| begun.ended(&plan));
+    circumstances.tree = tree;
+    let mut report = report(&plan, records, &ending, circumstances);
+    report.notes.extend(changed);
     book.end(&report);
     let plan = Arc::unwrap_or_clone(plan);
     Ok(Verified { report, plan })

@@ -16,6 +16,9 @@ use crate::plan::{Coverage, Rewrite};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+/// What each event means, for people: `vplan help events`.
+pub const EVENTS: &str = include_str!("events.md");
+
 /// One line of a journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Line {
