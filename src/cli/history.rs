@@ -21,7 +21,8 @@ pub struct Records {
 }
 
 /// What can be said instead of a run's name stands behind the help of each command that takes one.
-pub const NAMES: &str = "RUN is `latest`, `latest~1` for the one before, and so on, or the beginning of a name that `vplan runs` lists.";
+pub const NAMES: &str =
+    "RUN is `latest`, `latest~1` for the one before, and so on, or the beginning of a name that `vplan runs` lists.";
 
 /// Finds the records.
 ///

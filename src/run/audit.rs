@@ -71,7 +71,8 @@ pub fn audit(report: &Report, plan: Option<&Plan>, journal: Option<&ReplayedRun>
                 found.extend(the_verdict(report, plan));
             }
         }
-        None => found.push(Aspect::unknown("plan", "there is no plan beside the report: its verdict cannot be judged again")),
+        None => found
+            .push(Aspect::unknown("plan", "there is no plan beside the report: its verdict cannot be judged again")),
     }
     found.push(match journal {
         Some(journal) => the_journal(report, journal),
@@ -126,9 +127,13 @@ fn the_statuses(report: &Report, plan: &Plan) -> Aspect {
         let wrong = match record.status {
             _ if ended && record.tries == 0 => Some("passed without a try"),
             _ if ended && runs && record.signal.is_some() => Some("passed although a signal ended it"),
-            _ if ended && runs && !record.exit_code.is_some_and(accepted) => Some("passed with an exit code that is not accepted"),
+            _ if ended && runs && !record.exit_code.is_some_and(accepted) => {
+                Some("passed with an exit code that is not accepted")
+            }
             Status::Flaky if record.tries < 2 => Some("is flaky after one try"),
-            Status::Passed | Status::Flaky if record.tests.is_some_and(|t| t.failed > 0) => Some("passed although tests failed"),
+            Status::Passed | Status::Flaky if record.tests.is_some_and(|t| t.failed > 0) => {
+                Some("passed although tests failed")
+            }
             Status::NotRun if record.tries > 0 => Some("has a try although it did not run"),
             Status::Failed | Status::TimedOut | Status::Errored | Status::Skipped | Status::NotRun
                 if record.reason.is_none() =>
@@ -147,9 +152,8 @@ fn the_statuses(report: &Report, plan: &Plan) -> Aspect {
 /// The verdict, the exit code and the coverage that the records give.
 fn the_verdict(report: &Report, plan: &Plan) -> [Aspect; 3] {
     let part = report.shard.as_ref().and_then(super::report::ShardRecord::part);
-    let judge = |require| {
-        judge_share(plan, &report.steps, &ending(report, plan), &violations(plan), require, part.as_deref())
-    };
+    let judge =
+        |require| judge_share(plan, &report.steps, &ending(report, plan), &violations(plan), require, part.as_deref());
     let judged = judge(Require::default());
     // What was asked for beyond a pass is not recorded: the strictest is the other code that can be.
     let strict = judge(Require { full: true, some: true });
@@ -194,10 +198,7 @@ fn the_journal(report: &Report, journal: &ReplayedRun) -> Aspect {
     }
     let ledger = [Exit::Unconfirmed, Exit::Exhausted, Exit::Escalated].map(Exit::code).contains(&report.exit_code);
     if (verdict, coverage) != (report.verdict, report.coverage) || (exit_code != report.exit_code && !ledger) {
-        return no(format!(
-            "the events end with {}, exit code {exit_code}",
-            verdict.name().replace('_', " ")
-        ));
+        return no(format!("the events end with {}, exit code {exit_code}", verdict.name().replace('_', " ")));
     }
     let ends = journal.steps.iter().map(|s| (s.id.as_str(), s.stands));
     let reported = report.steps.iter().map(|s| (s.id.as_str(), Stands::Ended(s.status, s.reason)));

@@ -101,8 +101,16 @@ pub fn is_run_id(name: &str) -> bool {
     let bytes = name.as_bytes();
     let digits = |range: std::ops::Range<usize>| bytes.get(range).is_some_and(|b| b.iter().all(u8::is_ascii_digit));
     let is = |at: usize, byte: u8| bytes.get(at) == Some(&byte);
-    let hex = bytes.get(21..).is_some_and(|b| b.len() == 32 && b.iter().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')));
-    digits(0..8) && is(8, b'T') && digits(9..15) && is(15, b'.') && digits(16..19) && is(19, b'Z') && is(20, b'-') && hex
+    let hex =
+        bytes.get(21..).is_some_and(|b| b.len() == 32 && b.iter().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')));
+    digits(0..8)
+        && is(8, b'T')
+        && digits(9..15)
+        && is(15, b'.')
+        && digits(16..19)
+        && is(19, b'Z')
+        && is(20, b'-')
+        && hex
 }
 
 /// When a run began, by its name: RFC 3339, UTC.
@@ -323,9 +331,10 @@ impl Tally {
     /// Adds what was counted over older runs.
     pub fn merge(&mut self, older: Tally) {
         for (id, (stats, durations)) in older.checks {
-            let (mine, all) = self.checks.entry(id).or_insert_with(|| {
-                (CheckStats { id: stats.id.clone(), ..CheckStats::default() }, Vec::new())
-            });
+            let (mine, all) = self
+                .checks
+                .entry(id)
+                .or_insert_with(|| (CheckStats { id: stats.id.clone(), ..CheckStats::default() }, Vec::new()));
             mine.cached += stats.cached;
             mine.failed += stats.failed;
             mine.flaky += stats.flaky;

@@ -45,7 +45,10 @@ impl Memo {
         self.line(&format!("- verdict: {verdict}, exit code {}", report.exit_code));
         let left = match report.retries_remaining {
             0 => "no retry left (`verification_failed_max_retries`)".to_owned(),
-            n => format!("{} left", count(usize::try_from(n).unwrap_or(usize::MAX), "retry").replace("retrys", "retries")),
+            n => format!(
+                "{} left",
+                count(usize::try_from(n).unwrap_or(usize::MAX), "retry").replace("retrys", "retries")
+            ),
         };
         self.line(&format!("- round: {}, {left}", report.attempt));
         if let Some(reason) = &report.reason {
@@ -77,7 +80,10 @@ impl Memo {
                 what.push_str(&format!(" after {tries}, {}ms", step.duration_ms));
             }
             if let Some(tests) = &step.tests {
-                what.push_str(&format!("; tests: {} passed, {} failed, {} skipped", tests.passed, tests.failed, tests.skipped));
+                what.push_str(&format!(
+                    "; tests: {} passed, {} failed, {} skipped",
+                    tests.passed, tests.failed, tests.skipped
+                ));
             }
             self.line(&format!("- {}: {what}: {}", code(&step.id), code(&step.command)));
         }
@@ -108,7 +114,8 @@ impl Memo {
         if !step.diagnostics.is_empty() {
             self.line("\nFindings:\n");
             for finding in step.diagnostics.iter().take(NAMED) {
-                let place = [finding.file.clone(), finding.line.map(|n| n.to_string()), finding.column.map(|n| n.to_string())];
+                let place =
+                    [finding.file.clone(), finding.line.map(|n| n.to_string()), finding.column.map(|n| n.to_string())];
                 let place = place.into_iter().flatten().collect::<Vec<_>>().join(":");
                 let place = if place.is_empty() { String::new() } else { format!("{}: ", code(&place)) };
                 let tool = finding.code.as_ref().map_or_else(String::new, |c| format!(" ({})", code(c)));
@@ -143,7 +150,9 @@ impl Memo {
         for Rewrite { recovery_rule, coverage, previous_commands, next_commands, .. } in &report.rewrites {
             let what = if *coverage == Coverage::Full { "verifies the same" } else { "verifies less" };
             self.line(&format!("- {} ({what})", code(recovery_rule)));
-            for (word, from, to) in [("without", previous_commands, next_commands), ("with", next_commands, previous_commands)] {
+            for (word, from, to) in
+                [("without", previous_commands, next_commands), ("with", next_commands, previous_commands)]
+            {
                 for command in from.iter().filter(|c| !to.contains(c)).take(NAMED) {
                     self.line(&format!("  - {word} {}", code(command)));
                 }

@@ -3,6 +3,7 @@ pub mod convert;
 mod diff;
 mod glob;
 mod imports;
+mod journal;
 mod lang;
 mod lock;
 mod plan;

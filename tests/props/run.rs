@@ -395,7 +395,8 @@ fn journal(case: &Case, played: &Played) -> String {
     let steps = case.plan.steps.iter().map(|s| PlannedStep { command: s.command.clone(), id: s.id.clone() }).collect();
     let mut text =
         journal.line(0, Entry::RunStarted { environment: None, run_id: "r".into(), started_at: None, version: 1 });
-    text += &journal.line(0, Entry::PlanCompiled { changed_files_count: None, digest: case.plan.digest.clone(), steps });
+    text +=
+        &journal.line(0, Entry::PlanCompiled { changed_files_count: None, digest: case.plan.digest.clone(), steps });
     for (t, happening) in &played.trace {
         let id = |step: &usize| case.plan.steps[*step].id.clone();
         text += &match happening {

@@ -103,7 +103,12 @@ fn gather(history: &History, past: &Past) -> Document {
     let planned = |record: StepRecord| {
         let step = plan.as_ref().and_then(|p| p.steps.iter().find(|s| s.id == record.id));
         let kind = step.map(|s| s.kind).or_else(|| past.run.steps.iter().find(|s| s.id == record.id)?.kind);
-        Detail { kind, reasons: step.map(|s| s.reasons.clone()).unwrap_or_default(), record, tier: step.map(|s| s.tier) }
+        Detail {
+            kind,
+            reasons: step.map(|s| s.reasons.clone()).unwrap_or_default(),
+            record,
+            tier: step.map(|s| s.tier),
+        }
     };
     let document = Document {
         notes: plan.as_ref().map(|p| p.notes.clone()).unwrap_or_default(),
@@ -135,7 +140,8 @@ fn gather(history: &History, past: &Past) -> Document {
 
 /// Leaves only what is about one check.
 fn only(document: &mut Document, name: &str) -> Result<(), Failure> {
-    let ids = || document.steps.iter().map(|s| s.record.id.as_str()).chain(document.omitted.iter().map(|o| o.id.as_str()));
+    let ids =
+        || document.steps.iter().map(|s| s.record.id.as_str()).chain(document.omitted.iter().map(|o| o.id.as_str()));
     if !ids().any(|id| id == name) {
         let help = match nearest(name, ids()) {
             Some(near) => format!("did you mean `{}`?", visible(near.as_bytes())),

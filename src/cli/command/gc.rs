@@ -113,7 +113,9 @@ mod tests {
 
     #[test]
     fn sizes() {
-        for (bytes, want) in [(0, "0 B"), (1023, "1023 B"), (1536, "1.5 KiB"), (1 << 20, "1.0 MiB"), (5 << 40, "5.0 TiB")] {
+        for (bytes, want) in
+            [(0, "0 B"), (1023, "1023 B"), (1536, "1.5 KiB"), (1 << 20, "1.0 MiB"), (5 << 40, "5.0 TiB")]
+        {
             assert_eq!(size(bytes), want);
         }
     }

@@ -150,7 +150,8 @@ fn incomplete(bytes: &[u8]) -> usize {
 fn choose(history: &History, id: &str, args: &Log) -> Result<Logged, Failure> {
     let name = visible(args.name.as_bytes());
     let tries = history.tries(id);
-    let unknown = |message: String, help: String| Err(Failure::usage("vplan::records::unknown_check", message).help(help));
+    let unknown =
+        |message: String, help: String| Err(Failure::usage("vplan::records::unknown_check", message).help(help));
     let all = format!("`vplan details {}` shows all of them", short(id));
     if !tries.planned.contains(&args.name) {
         let near = nearest(&args.name, tries.planned.iter().map(String::as_str));

@@ -18,7 +18,9 @@ use serde::Serialize;
 
 /// `vplan runs`
 #[derive(Debug, Args)]
-#[command(after_help = "Exit codes: 0 listed; 2 usage; 5 the records cannot be read.\n\nTIME is a date or a date and a time of day in UTC, such as `2026-01-02` or `2026-01-02T03:04:05Z`.")]
+#[command(
+    after_help = "Exit codes: 0 listed; 2 usage; 5 the records cannot be read.\n\nTIME is a date or a date and a time of day in UTC, such as `2026-01-02` or `2026-01-02T03:04:05Z`."
+)]
 pub struct Runs {
     /// List so many, the newest.
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
@@ -144,7 +146,8 @@ fn known(status: &str, of_check: bool) -> Result<&str, Failure> {
 
 /// Reads a date, or a date and a time of day, as the beginning of an RFC 3339 time in UTC.
 fn time(text: &str) -> Result<String, String> {
-    let wrong = || "expected a date such as `2026-01-02`, or a date and a time such as `2026-01-02T03:04:05Z`".to_owned();
+    let wrong =
+        || "expected a date such as `2026-01-02`, or a date and a time such as `2026-01-02T03:04:05Z`".to_owned();
     let plain = text.strip_suffix('Z').unwrap_or(text).replacen(' ', "T", 1);
     let shape: String = plain.chars().map(|c| if c.is_ascii_digit() { 'd' } else { c }).collect();
     let whole = "dddd-dd-ddTdd:dd:dd.ddd";

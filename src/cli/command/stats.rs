@@ -14,7 +14,9 @@ use serde::Serialize;
 
 /// `vplan stats`
 #[derive(Debug, Args)]
-#[command(after_help = "Exit codes: 0 shown; 2 usage, also when no run has such a check; 5 the records cannot be read.")]
+#[command(
+    after_help = "Exit codes: 0 shown; 2 usage, also when no run has such a check; 5 the records cannot be read."
+)]
 pub struct Stats {
     /// Only this check.
     #[arg(long, value_name = "NAME")]
@@ -51,7 +53,8 @@ pub fn run(global: &Global, args: &Stats, terminal: &Terminal) -> Result<u8, Fai
         checks.retain(|c| c.id == *name);
         if checks.is_empty() {
             let message = format!("none of {} has a check `{}`", count(ids.len(), "run"), visible(name.as_bytes()));
-            let help = near.map_or_else(|| "`vplan stats` lists all checks".to_owned(), |n| format!("did you mean `{n}`?"));
+            let help =
+                near.map_or_else(|| "`vplan stats` lists all checks".to_owned(), |n| format!("did you mean `{n}`?"));
             return Err(Failure::usage("vplan::records::unknown_check", message).help(help));
         }
     }
@@ -70,7 +73,8 @@ fn text(checks: &[CheckStats], runs: usize, terminal: &Terminal) -> String {
     let color = terminal.color;
     let narrow = terminal.columns.is_some_and(|c| c < 80);
     let most = if narrow { terminal.columns.unwrap_or(40).saturating_sub(2) } else { 40 };
-    let width = checks.iter().map(|c| visible(c.id.as_bytes()).chars().count()).max().unwrap_or(0).clamp(5, most.max(5));
+    let width =
+        checks.iter().map(|c| visible(c.id.as_bytes()).chars().count()).max().unwrap_or(0).clamp(5, most.max(5));
     let percent = |permille: u64| format!("{}.{}%", permille / 10, permille % 10);
     let mut out = String::new();
     if !narrow {

@@ -84,7 +84,8 @@ pub fn run(global: &Global, args: &Verify, terminal: &Terminal) -> Result<u8, Fa
 /// The folder of a run and the report in it.
 fn place(global: &Global, args: &Verify) -> Result<(Site, PathBuf, PathBuf), Failure> {
     let path = args.report.as_path();
-    let looks_like_a_path = path.as_os_str().as_bytes().contains(&b'/') || path.extension().is_some_and(|e| e == "json");
+    let looks_like_a_path =
+        path.as_os_str().as_bytes().contains(&b'/') || path.extension().is_some_and(|e| e == "json");
     if looks_like_a_path || path.symlink_metadata().is_ok() {
         let site = locate(global)?;
         if path.is_dir() {

@@ -51,7 +51,8 @@ impl Snapshot {
     pub fn differences(&self, other: &Snapshot) -> Vec<RepoPath> {
         let changed = self.files.iter().filter(|(path, what)| other.files.get(*path) != Some(*what));
         let added = other.files.iter().filter(|(path, _)| !self.files.contains_key(*path));
-        let mut paths: Vec<RepoPath> = changed.chain(added).filter_map(|(path, _)| RepoPath::from_exact(path)).collect();
+        let mut paths: Vec<RepoPath> =
+            changed.chain(added).filter_map(|(path, _)| RepoPath::from_exact(path)).collect();
         paths.sort();
         paths
     }
