@@ -370,7 +370,7 @@ fn every_check_of_a_run() {
     ] {
         ran.exits(0).says(words);
     }
-    ran.says("not run: ").never_says("\u{1b}");
+    ran.says("last (run): not run").never_says("\u{1b}");
 }
 
 #[test]
