@@ -199,13 +199,14 @@ fn which_tree_was_verified() {
     project.git(&["commit", "-q", "--amend", "-m", "other words"]);
     project.touch("new").write("target/out", "ignored");
     assert_eq!(required(), Some(0), "neither is a time stamp, nor an ignored file");
-    let changes: &[(&dyn Fn(), &dyn Fn())] = &[
-        (&|| drop(project.write("new", "other")), &|| drop(project.write("new", "untracked"))),
-        (&|| drop(project.write("more", "")), &|| drop(project.remove("more"))),
-        (&|| drop(project.remove("new")), &|| drop(project.write("new", "untracked"))),
-        (&|| drop(project.mode("run.sh", 0o755)), &|| drop(project.mode("run.sh", 0o644))),
-        (&|| drop(project.remove("link").symlink("link", "ok")), &|| {
-            drop(project.remove("link").symlink("link", "new"))
+    type Do<'a> = &'a dyn Fn() -> &'a Project;
+    let changes: &[(Do<'_>, Do<'_>)] = &[
+        (&|| project.write("new", "other"), &|| project.write("new", "untracked")),
+        (&|| project.write("more", ""), &|| project.remove("more")),
+        (&|| project.remove("new"), &|| project.write("new", "untracked")),
+        (&|| project.mode("run.sh", 0o755), &|| project.mode("run.sh", 0o644)),
+        (&|| project.remove("link").symlink("link", "ok"), &|| {
+            project.remove("link").symlink("link", "new")
         }),
     ];
     for (i, (change, undo)) in changes.iter().enumerate() {
