@@ -20,6 +20,8 @@ mod modes;
 mod plan_files;
 mod props;
 mod init;
+mod integrations;
+mod judge;
 mod language;
 mod readme;
 mod records;

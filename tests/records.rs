@@ -205,9 +205,7 @@ fn which_tree_was_verified() {
         (&|| project.write("more", ""), &|| project.remove("more")),
         (&|| project.remove("new"), &|| project.write("new", "untracked")),
         (&|| project.mode("run.sh", 0o755), &|| project.mode("run.sh", 0o644)),
-        (&|| project.remove("link").symlink("link", "ok"), &|| {
-            project.remove("link").symlink("link", "new")
-        }),
+        (&|| project.remove("link").symlink("link", "ok"), &|| project.remove("link").symlink("link", "new")),
     ];
     for (i, (change, undo)) in changes.iter().enumerate() {
         change();

@@ -4,6 +4,7 @@ pub mod args;
 pub mod command;
 pub mod error;
 pub mod history;
+pub mod judge;
 pub mod pinning;
 pub mod progress;
 pub mod propose;

@@ -13,6 +13,7 @@ pub mod history;
 pub mod import;
 pub mod infer;
 pub mod input;
+pub mod judge;
 pub mod load;
 pub mod lockfile;
 pub mod pinned;
