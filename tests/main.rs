@@ -27,6 +27,7 @@ mod judge;
 mod language;
 mod readings;
 mod readme;
+mod records;
 mod runner;
 mod std;
 mod support;

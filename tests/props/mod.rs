@@ -4,6 +4,7 @@ mod diff;
 mod glob;
 mod imports;
 mod judged;
+mod journal;
 mod lang;
 mod lock;
 mod output;
