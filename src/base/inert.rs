@@ -47,18 +47,33 @@ pub fn without_commands(text: &str) -> String {
         if seen.next() == Some(':') && seen.next() == Some(':') {
             out.push_str("| ");
         }
-        let mut signs = 0;
-        for c in line.chars() {
-            if c == '[' && signs >= 2 {
-                out.push(' ');
-            }
-            if !is_overlooked(c) {
-                signs = if c == '#' { signs + 1 } else { 0 };
-            }
-            out.push(c);
-        }
+        break_brackets(line, " [", &mut out);
     }
     out
+}
+
+/// A JSON document of the same value without workflow commands. No line of one begins with `::`, and `##[` stands only inside
+/// strings, where a bracket can be written otherwise.
+#[must_use]
+pub fn json_without_commands(document: &str) -> String {
+    let mut out = String::with_capacity(document.len());
+    break_brackets(document, "\\u005b", &mut out);
+    out
+}
+
+/// Writes another text for each `[` behind `##`.
+fn break_brackets(text: &str, bracket: &str, out: &mut String) {
+    let mut signs = 0;
+    for c in text.chars() {
+        if c == '[' && signs >= 2 {
+            out.push_str(bracket);
+        } else {
+            out.push(c);
+        }
+        if !is_overlooked(c) {
+            signs = if c == '#' { signs + 1 } else { 0 };
+        }
+    }
 }
 
 /// Whether a comparison of texts for people overlooks a character: format characters, variation selectors, marks.
@@ -131,5 +146,8 @@ mod tests {
             assert_eq!(without_commands(from), to, "{from:?}");
             assert_eq!(without_commands(to), to, "once is enough: {to:?}");
         }
+        let json = json_without_commands(r###"["a\\##[x]","#[y]"]"###);
+        assert_eq!(json, r###"["a\\##\u005bx]","#[y]"]"###);
+        assert_eq!(serde_json::from_str::<Vec<String>>(&json).unwrap(), ["a\\##[x]", "#[y]"]);
     }
 }

@@ -27,6 +27,8 @@ trait Form {
     fn heading(&self, level: usize, words: &str) -> String;
     /// A foreign text of one line inside a sentence.
     fn inline(&self, foreign: &str) -> String;
+    /// A sentence of vplan's own. It may have come from a file that somebody else wrote.
+    fn own(&self, words: &str) -> String;
     /// A line of a list; its foreign parts have been through `inline`.
     fn item(&self, words: &str) -> String;
     /// Foreign lines.
@@ -42,6 +44,10 @@ impl Form for Text {
 
     fn inline(&self, foreign: &str) -> String {
         visible(foreign.as_bytes())
+    }
+
+    fn own(&self, words: &str) -> String {
+        visible(words.as_bytes())
     }
 
     fn item(&self, words: &str) -> String {
@@ -63,15 +69,14 @@ impl Form for Markdown {
     }
 
     fn inline(&self, foreign: &str) -> String {
-        let shown = visible(foreign.as_bytes());
-        if shown.trim().is_empty() {
-            return "(blank)".to_owned();
-        }
-        // A line feed would be a space in a code span; `visible` leaves none. What begins or ends in a backtick, or would
-        // lose a space at both ends, is set off by one.
-        let fence = "`".repeat(longest_run(&shown) + 1);
-        let gap = if shown.starts_with(['`', ' ']) || shown.ends_with(['`', ' ']) { " " } else { "" };
-        format!("{fence}{gap}{shown}{gap}{fence}")
+        code(foreign)
+    }
+
+    fn own(&self, words: &str) -> String {
+        // Nothing that these characters can write is a link, a mention, or HTML.
+        let plain =
+            |c: char| c.is_ascii_lowercase() || matches!(c, ' ' | ',' | ';' | '\'' | '(' | ')' | '-' | '`' | '0'..='9');
+        if words.chars().all(plain) { words.to_owned() } else { code(words) }
     }
 
     fn item(&self, words: &str) -> String {
@@ -83,6 +88,19 @@ impl Form for Markdown {
         let fence = "`".repeat((longest_run(&foreign) + 1).max(3));
         format!("{fence}text\n{}\n{fence}\n", foreign.trim_end())
     }
+}
+
+/// A foreign text of one line as Markdown: a code span, in which nothing acts.
+#[must_use]
+pub fn code(foreign: &str) -> String {
+    let shown = visible(foreign.as_bytes());
+    if shown.trim().is_empty() {
+        return "(blank)".to_owned();
+    }
+    // What begins or ends in a backtick, or would lose a space at both ends, is set off by one.
+    let fence = "`".repeat(longest_run(&shown) + 1);
+    let gap = if shown.starts_with(['`', ' ']) || shown.ends_with(['`', ' ']) { " " } else { "" };
+    format!("{fence}{gap}{shown}{gap}{fence}")
 }
 
 /// How many backticks stand together at most.
@@ -192,7 +210,7 @@ fn summary(feedback: &Feedback, form: &dyn Form) -> Vec<String> {
     if !counts.is_empty() {
         lines.push(format!("its output says: {}", counts.join(", ")));
     }
-    lines.push(format!("what to do: {}", feedback.suggestion));
+    lines.push(format!("what to do: {}", form.own(&feedback.suggestion)));
     if let Some(log) = &feedback.log {
         let log = if feedback.run_id.is_empty() { log.clone() } else { format!("{}/{log}", feedback.run_id) };
         lines.push(format!("whole output, in the folder of runs: {}", form.inline(&log)));
@@ -218,7 +236,8 @@ fn place(file: Option<&str>, line: Option<u64>, column: Option<u64>) -> Option<S
 }
 
 /// A finding as compilers write it, further lines of its message below.
-fn finding(finding: &Finding) -> String {
+#[must_use]
+pub fn finding(finding: &Finding) -> String {
     let level = match finding.severity {
         Level::Error => "error",
         Level::Warning => "warning",
@@ -229,7 +248,8 @@ fn finding(finding: &Finding) -> String {
 }
 
 /// A test and, indented, why it failed.
-fn failed_test(test: &FailedTest) -> String {
+#[must_use]
+pub fn failed_test(test: &FailedTest) -> String {
     let place = place(test.file.as_deref(), test.line, None).map_or(String::new(), |p| format!(" ({p})"));
     let mut out = format!("{}{place}", visible(test.name.as_bytes()));
     for line in test.message.iter().flat_map(|m| m.trim_end().lines()) {
