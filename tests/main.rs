@@ -22,6 +22,7 @@ mod props;
 mod init;
 mod language;
 mod readme;
+mod reports;
 mod runner;
 mod std;
 mod support;

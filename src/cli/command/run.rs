@@ -14,7 +14,7 @@ use crate::cli::render;
 use crate::cli::render::style::{Tone, count, paint};
 use crate::cli::saved;
 use crate::cli::session::Session;
-use crate::cli::terminal::Terminal;
+use crate::cli::terminal::{JsonLines, Terminal};
 use crate::effect::drive::Watch;
 use crate::effect::environment::{Environment, Grants};
 use crate::effect::files::beneath::Beneath;
@@ -240,7 +240,7 @@ fn record(session: &Session, args: &Run, root: &Root) -> Result<RunRecord, Failu
 fn events(args: &Run) -> Result<Option<Box<dyn Write>>, Failure> {
     let Some(path) = &args.events else { return Ok(None) };
     if path == Path::new("-") {
-        return Ok(Some(Box::new(std::io::stdout())));
+        return Ok(Some(Box::new(JsonLines)));
     }
     let file = crate::effect::files::create(path)
         .map_err(|e| Failure::usage("vplan::usage::events", format!("`{}` cannot be written: {e}", path.display())))?;
