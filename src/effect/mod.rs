@@ -13,6 +13,7 @@ pub mod github;
 pub mod import;
 pub mod infer;
 pub mod input;
+pub mod judge;
 pub mod last_run;
 pub mod load;
 pub mod lockfile;
