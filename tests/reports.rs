@@ -150,19 +150,22 @@ fn nothing_failed_nothing_said() {
 #[test]
 fn feedback_of_nothing() {
     let project = Project::contract("vplan 1\ncheck ok: true\n");
-    project.run(&["feedback"]).exits(2).warns("no run is recorded here");
+    project.run(&["feedback"]).exits(2).warns("no run is recorded yet");
     project.run(&["run", "--changed-none"]).exits(0);
     project.run(&["run", "--changed-none"]).exits(0);
     project.write("torn.json", "{\"version\":1,").write("other.json", "{\"version\":9}").write("no.json", "[]");
     project.mkdir("empty");
     for (args, says) in [
-        (&["feedback", "nowhere"][..], "no file `nowhere`"),
-        (&["feedback", "2"], "several runs begin with `2`"),
+        (&["feedback", "nowhere"][..], "no run is called `nowhere`"),
+        (&["feedback", "./nowhere"], "`./nowhere` cannot be read"),
+        (&["feedback", "2"], "is the beginning of 2 runs"),
+        (&["feedback", "latest~7"], "there are only 2 runs"),
         (&["feedback", ""], "a value is required"),
         (&["feedback", "torn.json"], "ends in the middle"),
         (&["feedback", "other.json"], "has version 9"),
         (&["feedback", "no.json"], "is no report"),
-        (&["feedback", "empty"], "did not come to its end"),
+        (&["feedback", "./empty"], "`./empty/report.json` cannot be read"),
+        (&["feedback", "--records", "nowhere"], "nowhere"),
         (&["feedback", "--format", "kdl"], "has no format `kdl`"),
         (&["feedback", "a", "b"], "unexpected argument"),
     ] {
@@ -170,6 +173,11 @@ fn feedback_of_nothing() {
         ran.exits(2).warns(says);
         assert_eq!(ran.out(), "");
     }
+    // A run that was killed left no report.
+    for run in std::fs::read_dir(project.path(".vplan/runs")).unwrap() {
+        std::fs::remove_file(run.unwrap().path().join("report.json")).unwrap();
+    }
+    project.run(&["feedback"]).exits(2).warns("it did not come to its end");
 }
 
 #[test]

@@ -5,6 +5,7 @@ use super::environment::Environment;
 use super::judge::Judge;
 use super::process::program::{Program, Root};
 use super::records::RunRecord;
+use super::tree::Begun;
 use crate::base::canon::to_canonical;
 use crate::base::word::Word;
 use crate::check::evidence::Evidence;
@@ -15,8 +16,9 @@ use crate::run::carry::{CarryOver, carry_over};
 use crate::run::event::Event;
 use crate::run::journal::{Entry, FinalStatus, Journal, PlannedStep};
 use crate::run::record::{ProgramRecord, StepRecord};
-use crate::run::report::{Circumstances, EnvironmentUse, Report, Withheld, refused, report};
+use crate::run::report::{Circumstances, Decision, EnvironmentUse, Report, Withheld, refused, report};
 use crate::run::state::{Ending, RunState};
+use crate::run::stop;
 use std::collections::{BTreeMap, BTreeSet, btree_map};
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt as _;
@@ -45,6 +47,8 @@ pub struct Run<'a> {
     pub judge: Option<&'a Judge<'a>>,
     /// How often the observer is told what runs.
     pub tick: Option<Duration>,
+    /// The tree at the beginning, if it is known.
+    pub tree: Option<Begun>,
     /// What the report says beside the plan and its steps.
     pub circumstances: Circumstances,
 }
@@ -102,8 +106,20 @@ pub enum VerifyError {
 /// # Errors
 /// When the record cannot be begun, or vplan's own machinery fails. A failed step is no error.
 pub fn verify(plan: Plan, run: Run<'_>, see: &mut dyn FnMut(Seen<'_>)) -> Result<Verified, VerifyError> {
-    let Run { root, environment, record, events, max_output, answer, evaluate, watch, judge, tick, mut circumstances } =
-        run;
+    let Run {
+        root,
+        environment,
+        record,
+        events,
+        max_output,
+        answer,
+        evaluate,
+        watch,
+        judge,
+        tick,
+        tree,
+        mut circumstances,
+    } = run;
     let mut book = Book { record, events, journal: Journal::default(), fault: None, unsynced: false };
     circumstances.environment = environment.granted();
     book.begin(&plan, &circumstances.environment)?;
@@ -158,7 +174,10 @@ pub fn verify(plan: Plan, run: Run<'_>, see: &mut dyn FnMut(Seen<'_>)) -> Result
     circumstances.refusals = rounds.refusals;
     circumstances.environment.withheld = rounds.withheld.into_values().collect();
     let ending = Ending { storage: ending.storage.clone().or(book.fault.clone()), ..ending };
-    let report = report(&plan, records, &ending, circumstances);
+    let (tree, changed) = tree.map_or((None, None), |begun| begun.ended(&plan));
+    circumstances.tree = tree;
+    let mut report = report(&plan, records, &ending, circumstances);
+    report.notes.extend(changed);
     book.end(&report);
     let plan = Arc::unwrap_or_clone(plan);
     Ok(Verified { report, plan })
@@ -312,12 +331,14 @@ impl Table<'_, '_> {
             duration_ms,
             exit_code: record.exit_code,
             id,
+            kind: self.plan.steps.get(step).map(|s| s.kind),
             leaked: record.leaked,
             log,
             program,
             reason: record.reason,
             signal: record.signal.clone(),
             status: record.status,
+            tests: record.tests,
         };
         self.book.unsynced = true;
         self.book.write(at, entry)
@@ -366,7 +387,8 @@ impl Book<'_> {
     fn plan(&mut self, at: u64, plan: &Plan) {
         let step = |s: &Step| PlannedStep { command: s.command.clone(), id: s.id.clone() };
         let steps = plan.steps.iter().map(step).collect();
-        self.write(at, Entry::PlanCompiled { digest: plan.digest.clone(), steps });
+        let changed_files_count = u64::try_from(plan.request.changed.len()).ok();
+        self.write(at, Entry::PlanCompiled { changed_files_count, digest: plan.digest.clone(), steps });
         let written = self.record.write("plan.json", to_canonical(plan).as_bytes());
         self.note(written);
     }
@@ -420,11 +442,17 @@ impl Book<'_> {
         let steps =
             report.steps.iter().map(|s| FinalStatus { id: s.id.clone(), reason: s.reason, status: s.status }).collect();
         let _ = self.record.write("report.json", to_canonical(report).as_bytes());
+        if report.decision == Decision::Fail {
+            let _ = self.record.write(stop::FILE, stop::stop_memo(report).as_bytes());
+        }
         self.write(
             report.duration_ms,
             Entry::RunFinished {
+                attempt: Some(report.attempt),
                 coverage: report.coverage,
+                decision: Some(report.decision),
                 exit_code: report.exit_code,
+                retries_remaining: Some(report.retries_remaining),
                 steps,
                 verdict: report.verdict,
             },

@@ -219,12 +219,13 @@ fn check(part: Part) -> Result<Checked, MergeError> {
     Ok(Checked { name, report, record, executed })
 }
 
-fn violations(plan: &Plan) -> Vec<String> {
+/// The changes outside the contract's scope, by the plan's notes.
+pub(super) fn violations(plan: &Plan) -> Vec<String> {
     plan.notes.iter().filter(|n| n.kind == OUTSIDE).map(|n| n.message.clone()).collect()
 }
 
 /// How a run ended, as far as its report says.
-fn ending(report: &Report, plan: &Plan) -> Ending {
+pub(super) fn ending(report: &Report, plan: &Plan) -> Ending {
     let out_of_time = |(step, r): (&Step, &StepRecord)| {
         step.severity == crate::check::Severity::Blocking && r.status == Status::TimedOut && !r.is_cut()
     };

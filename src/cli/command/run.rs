@@ -24,6 +24,7 @@ use crate::effect::judge::Judge;
 use crate::effect::process::program::Root;
 use crate::effect::records::{RecordError, RunRecord};
 use crate::effect::terminal::same_stream;
+use crate::effect::tree::Beginning;
 use crate::effect::verify::{self, Seen, Verified, VerifyError, verify};
 use crate::plan::shard::share;
 use crate::plan::{Plan, Step, scope::OUTSIDE};
@@ -83,6 +84,7 @@ pub fn run(global: &Global, args: &Run, terminal: &Terminal) -> Result<u8, Failu
     let containment = containment(args)?;
     let violations = plan.notes.iter().filter(|n| n.kind == OUTSIDE).map(|n| n.message.clone()).collect();
 
+    let tree = Beginning::look(session.git());
     let root = Root::open(&session.site.root).map_err(|e| broken(&e))?;
     let beneath = Beneath::open(&session.site.root).map_err(|e| broken(&e))?;
     let environment = Environment::of_this_process(&root, grants);
@@ -110,6 +112,7 @@ pub fn run(global: &Global, args: &Run, terminal: &Terminal) -> Result<u8, Failu
         watch: &watch,
         judge: judge.as_ref(),
         tick: matches!(progress, Progress::Live(_)).then_some(TICK),
+        tree: tree.seen(),
         circumstances: Circumstances {
             attempt: args.attempt,
             containment: Some(containment.to_owned()),
