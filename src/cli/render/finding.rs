@@ -171,9 +171,8 @@ mod tests {
     #[test]
     fn places() {
         let dir = tempfile::tempdir().unwrap();
-        std::fs::create_dir_all(dir.path().join("app/src")).unwrap();
         for file in ["app/src/a.rs", "b.rs"] {
-            std::fs::write(dir.path().join(file), "").unwrap();
+            crate::effect::files::replace(&dir.path().join(file), b"").unwrap();
         }
         let step = Step { dir: RepoPath::parse(b"app").unwrap(), ..empty(Kind::Lint, Origin::Contract) };
         let absolute = dir.path().join("app/src/a.rs").display().to_string();
