@@ -28,6 +28,7 @@ mod language;
 mod readings;
 mod readme;
 mod records;
+mod reports;
 mod runner;
 mod std;
 mod support;

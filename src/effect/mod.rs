@@ -9,6 +9,7 @@ pub mod environment;
 pub mod facts;
 pub mod files;
 pub mod git;
+pub mod github;
 pub mod history;
 pub mod import;
 pub mod infer;

@@ -10,5 +10,6 @@ mod lock;
 mod output;
 mod plan;
 mod recover;
+mod reports;
 mod run;
 mod saved;

@@ -77,7 +77,7 @@ pub fn run(global: &Global, args: &Details, terminal: &Terminal) -> Result<u8, F
     if format == Format::Json {
         terminal.print_json(&document);
     } else {
-        terminal.print(&text(&document, args.check.is_some(), terminal));
+        terminal.say(&text(&document, args.check.is_some(), terminal));
     }
     Ok(0)
 }

@@ -87,7 +87,7 @@ pub fn run(global: &Global, args: &Gc, terminal: &Terminal) -> Result<u8, Failur
     let would = if args.dry_run { "would remove" } else { "removed" };
     text.push_str(&format!("{would} {}, {}\n", count(collected.removed.len(), "run"), size(bytes)));
     if !terminal.quiet {
-        terminal.print(&text);
+        terminal.say(&text);
     }
     Ok(0)
 }

@@ -1,7 +1,7 @@
 //! `vplan log`: what did a check write?
 
 use super::format;
-use crate::base::inert::inert;
+use crate::base::inert::{inert, without_commands};
 use crate::base::nearest::nearest;
 use crate::base::word::visible;
 use crate::cli::args::{Format, Global};
@@ -121,7 +121,7 @@ pub fn run(global: &Global, args: &Log, terminal: &Terminal) -> Result<u8, Failu
     Ok(0)
 }
 
-/// Copies a log line by line, each made inert: no terminal sequence goes beyond its line. Of a line without end, pieces.
+/// Copies a log line by line, each made inert: no terminal sequence goes beyond its line, none is a workflow command. Of a line without end, pieces.
 fn harmless(file: File, out: &mut dyn Write) -> io::Result<()> {
     let mut reader = BufReader::with_capacity(1 << 16, file);
     let mut piece = Vec::new();
@@ -129,14 +129,14 @@ fn harmless(file: File, out: &mut dyn Write) -> io::Result<()> {
         // What is left of a character that the last piece ended in.
         let kept = piece.len();
         if (&mut reader).take(PIECE).read_until(b'\n', &mut piece)? == 0 {
-            return out.write_all(inert(&piece).as_bytes());
+            return out.write_all(without_commands(&inert(&piece)).as_bytes());
         }
         let end = match std::str::from_utf8(piece.get(kept.saturating_sub(4)..).unwrap_or_default()) {
             Err(_) if !piece.ends_with(b"\n") => incomplete(&piece),
             _ => piece.len(),
         };
         let rest = piece.split_off(end);
-        out.write_all(inert(&piece).as_bytes())?;
+        out.write_all(without_commands(&inert(&piece)).as_bytes())?;
         piece = rest;
     }
 }
@@ -180,6 +180,7 @@ mod tests {
         let long = "é".repeat(100_000);
         for (text, want) in [
             ("plain\n".to_owned(), "plain\n".to_owned()),
+            ("a\n::error::b\n##[c]\n".to_owned(), "a\n| ::error::b\n## [c]\n".to_owned()),
             ("\u{1b}[31mred\u{1b}[0m\r\nx".to_owned(), "red\nx".to_owned()),
             (long.clone(), long.clone()),
             (format!("a{long}"), format!("a{long}")),

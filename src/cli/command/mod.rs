@@ -7,6 +7,7 @@ pub mod completions;
 pub mod details;
 pub mod diff;
 pub mod explain;
+pub mod feedback;
 pub mod fmt;
 pub mod gc;
 pub mod help;

@@ -129,7 +129,7 @@ pub fn run(global: &Global, args: &ReportArgs, terminal: &Terminal) -> Result<u8
     if format == Format::Json {
         terminal.print_json(&document);
     } else {
-        terminal.print(&text(&document, terminal));
+        terminal.say(&text(&document, terminal));
     }
     Ok(0)
 }

@@ -15,7 +15,7 @@ use crate::cli::render;
 use crate::cli::render::style::{Tone, count, paint};
 use crate::cli::saved;
 use crate::cli::session::Session;
-use crate::cli::terminal::Terminal;
+use crate::cli::terminal::{JsonLines, Terminal};
 use crate::effect::environment::{Environment, Grants};
 use crate::effect::files::asserted;
 use crate::effect::files::beneath::Beneath;
@@ -52,6 +52,8 @@ pub fn run(global: &Global, args: &Run, terminal: &Terminal) -> Result<u8, Failu
         let message = "standard output holds one JSON document or the events, not both";
         return Err(Failure::usage("vplan::usage::events", message).help("write the events to a file"));
     }
+    let holder = if streams { Some("--events -") } else { (format == Format::Json).then_some("--format json") };
+    args.reports.check(holder)?;
     // Where a flag of the request stands beside it, clap forgets that it asked for `--plan`.
     if args.saved.plan.is_none() && (args.saved.allow_drift || args.saved.plan_as_is) {
         let flag = if args.saved.allow_drift { "--allow-drift" } else { "--plan-as-is" };
@@ -127,7 +129,7 @@ pub fn run(global: &Global, args: &Run, terminal: &Terminal) -> Result<u8, Failu
         Seen::Running { at, running } => progress.running(at, running),
         Seen::Rewritten { rule, plan, kept } => progress.rewritten(rule, plan, kept, terminal),
     });
-    let seen = if streams || same_stream() { progress.seen() } else { BTreeMap::new() };
+    let seen = if streams || args.reports.take_stdout() || same_stream() { progress.seen() } else { BTreeMap::new() };
     progress.close();
     let verified = verified.map_err(|error| match error {
         VerifyError::Record(_) => Failure::new(Exit::Setup.code(), "vplan::run::record", error.to_string())
@@ -137,8 +139,9 @@ pub fn run(global: &Global, args: &Run, terminal: &Terminal) -> Result<u8, Failu
     withheld(&verified.report, terminal);
     if format == Format::Json {
         terminal.print_json(&verified.report);
-        return Ok(verified.report.exit_code);
+        return Ok(finish(args, &session, &verified, terminal));
     }
+    let streams = streams || args.reports.take_stdout();
     let look = render::report::Look {
         color: if streams { terminal.color_stderr } else { terminal.color },
         columns: terminal.columns,
@@ -149,9 +152,14 @@ pub fn run(global: &Global, args: &Run, terminal: &Terminal) -> Result<u8, Failu
     if streams {
         terminal.note(&text);
     } else {
-        terminal.print(&text);
+        terminal.say(&text);
     }
-    Ok(verified.report.exit_code)
+    Ok(finish(args, &session, &verified, terminal))
+}
+
+/// The documents beside the report, and the exit code.
+fn finish(args: &Run, session: &Session, verified: &Verified, terminal: &Terminal) -> u8 {
+    args.reports.write(&verified.report, &verified.plan, Some(&session.site.root), terminal)
 }
 
 fn withheld(report: &Report, terminal: &Terminal) {
@@ -241,7 +249,7 @@ fn record(session: &Session, args: &Run, root: &Root) -> Result<RunRecord, Failu
 fn events(args: &Run) -> Result<Option<Box<dyn Write>>, Failure> {
     let Some(path) = &args.events else { return Ok(None) };
     if path == Path::new("-") {
-        return Ok(Some(Box::new(std::io::stdout())));
+        return Ok(Some(Box::new(JsonLines)));
     }
     let file = crate::effect::files::create(path)
         .map_err(|e| Failure::usage("vplan::usage::events", format!("`{}` cannot be written: {e}", path.display())))?;

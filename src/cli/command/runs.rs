@@ -119,7 +119,7 @@ pub fn run(global: &Global, args: &Runs, terminal: &Terminal) -> Result<u8, Fail
     if format == Format::Json {
         terminal.print_json(&Document { runs: rows, version: 1 });
     } else {
-        terminal.print(&text(&rows, terminal));
+        terminal.say(&text(&rows, terminal));
     }
     Ok(0)
 }

@@ -61,7 +61,7 @@ pub fn run(global: &Global, args: &Stats, terminal: &Terminal) -> Result<u8, Fai
     if format == Format::Json {
         terminal.print_json(&Document { checks, runs: ids.len(), version: 1 });
     } else {
-        terminal.print(&text(&checks, ids.len(), terminal));
+        terminal.say(&text(&checks, ids.len(), terminal));
     }
     Ok(0)
 }

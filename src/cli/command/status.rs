@@ -100,7 +100,7 @@ pub fn run(global: &Global, args: &Status, terminal: &Terminal) -> Result<u8, Fa
             why_not: judged.why_not.as_deref(),
         });
     } else if !terminal.quiet || exit != Exit::Success {
-        terminal.print(&text(latest, finished.as_ref(), &judged, args.require.is_some(), terminal));
+        terminal.say(&text(latest, finished.as_ref(), &judged, args.require.is_some(), terminal));
     }
     Ok(exit.code())
 }

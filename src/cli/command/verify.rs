@@ -76,7 +76,7 @@ pub fn run(global: &Global, args: &Verify, terminal: &Terminal) -> Result<u8, Fa
             version: 1,
         });
     } else if !terminal.quiet || !holds {
-        terminal.print(&text(&report, &aspects, holds, terminal));
+        terminal.say(&text(&report, &aspects, holds, terminal));
     }
     Ok(if holds { Exit::Success } else { Exit::Drift }.code())
 }
