@@ -12,7 +12,8 @@ use std::path::PathBuf;
 macro_rules! verdicts {
     () => {
         "Exit codes: 0 passed or nothing to verify; 1 vplan failed; 2 usage; 3 contract invalid or missing; 4 lock or plan drift; 5 \
-         setup; 40 a check failed; 41 compilation failed; 42 tests failed; 43 time is up; 44 incomplete; 130, 143 interrupted."
+         setup; 40 a check failed; 41 compilation failed; 42 tests failed; 43 time is up; 44 incomplete; 130, 143 interrupted. With a \
+         subject also: 20 to be confirmed again; 21 retries used up; 22 escalated."
     };
 }
 
@@ -21,7 +22,7 @@ const ABOUT: &str = concat!(
     verdicts!(),
     " Also: 40 a failed `test`, `fmt --check` or `--deny`; 45 the contract is weakened (`diff`).\n\nTopics: `vplan help language` \
      teaches the contract language, `vplan help environment` lists the variables that a step sees, `vplan help proposer` says how \
-     another program is asked for checks."
+     another program is asked for checks, `vplan help rounds` explains subjects, confirmations and decisions."
 );
 
 /// What `run` takes besides a request and a plan stands under this heading.
@@ -178,6 +179,8 @@ pub enum Command {
     Plan(PlanArgs),
     /// Verify this change: plan, execute, repair the plan where the plan was wrong, report.
     Run(Box<Run>),
+    /// Record rounds of work by hand, and show how subjects stand.
+    Gate(super::command::gate::Gate),
     /// Join the reports of all shards of a plan into one verdict.
     Merge(Merge),
     /// Compare two plans, or two contracts: what differs, and what of it weakens.
@@ -198,7 +201,7 @@ pub enum Command {
     Completions(Completions),
     /// Print the manual page.
     Man(Man),
-    /// Help on a command, or on a topic: `language`, `environment`, `proposer`.
+    /// Help on a command, or on a topic: `language`, `environment`, `proposer`, `rounds`.
     Help(Help),
 }
 

@@ -4,6 +4,7 @@
 pub mod cases;
 pub mod changes;
 pub mod clock;
+pub mod contents;
 pub mod drive;
 pub mod environment;
 pub mod facts;
@@ -12,6 +13,7 @@ pub mod git;
 pub mod import;
 pub mod infer;
 pub mod input;
+pub mod ledger;
 pub mod load;
 pub mod lockfile;
 pub mod pinned;

@@ -44,6 +44,8 @@ pub struct Run<'a> {
     pub tick: Option<Duration>,
     /// What the report says beside the plan and its steps.
     pub circumstances: Circumstances,
+    /// What becomes of the report before it is recorded: the ledger's decision. No signal ends vplan meanwhile.
+    pub conclude: &'a dyn Fn(&mut Report),
 }
 
 /// What an observer sees.
@@ -97,7 +99,8 @@ pub enum VerifyError {
 /// # Errors
 /// When the record cannot be begun, or vplan's own machinery fails. A failed step is no error.
 pub fn verify(plan: Plan, run: Run<'_>, see: &mut dyn FnMut(Seen<'_>)) -> Result<Verified, VerifyError> {
-    let Run { root, environment, record, events, max_output, answer, evaluate, watch, tick, mut circumstances } = run;
+    let Run { root, environment, record, events, max_output, answer, evaluate, watch, tick, mut circumstances, conclude } =
+        run;
     let mut book = Book { record, events, journal: Journal::default(), fault: None, unsynced: false };
     circumstances.environment = environment.granted();
     book.begin(&plan, &circumstances.environment)?;
@@ -151,7 +154,8 @@ pub fn verify(plan: Plan, run: Run<'_>, see: &mut dyn FnMut(Seen<'_>)) -> Result
     circumstances.refusals = rounds.refusals;
     circumstances.environment.withheld = rounds.withheld.into_values().collect();
     let ending = Ending { storage: ending.storage.clone().or(book.fault.clone()), ..ending };
-    let report = report(&plan, records, &ending, circumstances);
+    let mut report = report(&plan, records, &ending, circumstances);
+    conclude(&mut report);
     book.end(&report);
     let plan = Arc::unwrap_or_clone(plan);
     Ok(Verified { report, plan })

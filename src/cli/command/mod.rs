@@ -7,6 +7,7 @@ pub mod completions;
 pub mod diff;
 pub mod explain;
 pub mod fmt;
+pub mod gate;
 pub mod help;
 pub mod import;
 pub mod init;
