@@ -6,6 +6,7 @@
 
 use super::clock::Clock;
 use super::environment::Environment;
+use super::judge::Judge;
 use super::process::attempt::{Attempt, Buffer, Heard, Tried};
 use super::process::capture::Live;
 use super::process::doorbell::Doorbell;
@@ -50,6 +51,10 @@ pub struct Context<'a> {
     pub evaluate: &'a (dyn Fn(&Step) -> Evidence + Sync),
     /// Called before each try of a step with `unchanged`; what it gives is called after the try.
     pub watch: &'a (dyn Fn(&Step) -> Watch + Sync),
+    /// Who answers the questions of `judge` checks, if somebody does.
+    pub judge: Option<&'a Judge<'a>>,
+    /// What steps find on their standard input, if that is not empty. A judge finds its question there.
+    pub input: Option<&'a [u8]>,
     /// How often [`Message::Tick`] comes while something runs; never without.
     pub tick: Option<Duration>,
 }
@@ -351,9 +356,16 @@ impl<'e> Drive<'_, '_, 'e> {
             Note::Looked(step) => {
                 let means = Means { pool: &self.driver.pool, buffer: &mut self.driver.buffer, now };
                 let Some(busy) = self.busy.get_mut(&step) else { return };
-                let refused = busy.start(self.context, &means);
+                let refused = busy.start(self.context, &means, None);
                 busy.running().into_iter().for_each(|attempt| self.driver.doorbell.add(attempt));
                 (step, refused)
+            }
+            Note::Asked(step, asked) => {
+                let means = Means { pool: &self.driver.pool, buffer: &mut self.driver.buffer, now };
+                let Some(busy) = self.busy.get_mut(&step) else { return };
+                let over = busy.ask(asked, self.context, &means);
+                busy.running().into_iter().for_each(|attempt| self.driver.doorbell.add(attempt));
+                (step, over)
             }
             Note::LookedAgain(step, mutated) => {
                 let Some(busy) = self.busy.get_mut(&step) else { return };

@@ -13,6 +13,7 @@ pub mod git;
 pub mod import;
 pub mod infer;
 pub mod input;
+pub mod judge;
 pub mod ledger;
 pub mod load;
 pub mod lockfile;

@@ -2,6 +2,7 @@
 
 use super::drive::{Context, DriveError, Driver, Finished, Message, Running, Watch};
 use super::environment::Environment;
+use super::judge::Judge;
 use super::process::program::{Program, Root};
 use super::records::RunRecord;
 use crate::base::canon::to_canonical;
@@ -40,6 +41,8 @@ pub struct Run<'a> {
     pub evaluate: &'a (dyn Fn(&Step) -> Evidence + Sync),
     /// Remembers the files that `unchanged` selects.
     pub watch: &'a (dyn Fn(&Step) -> Watch + Sync),
+    /// Who answers the questions of `judge` checks, if somebody does.
+    pub judge: Option<&'a Judge<'a>>,
     /// How often the observer is told what runs.
     pub tick: Option<Duration>,
     /// What the report says beside the plan and its steps.
@@ -99,8 +102,20 @@ pub enum VerifyError {
 /// # Errors
 /// When the record cannot be begun, or vplan's own machinery fails. A failed step is no error.
 pub fn verify(plan: Plan, run: Run<'_>, see: &mut dyn FnMut(Seen<'_>)) -> Result<Verified, VerifyError> {
-    let Run { root, environment, record, events, max_output, answer, evaluate, watch, tick, mut circumstances, conclude } =
-        run;
+    let Run {
+        root,
+        environment,
+        record,
+        events,
+        max_output,
+        answer,
+        evaluate,
+        watch,
+        judge,
+        tick,
+        mut circumstances,
+        conclude,
+    } = run;
     let mut book = Book { record, events, journal: Journal::default(), fault: None, unsynced: false };
     circumstances.environment = environment.granted();
     book.begin(&plan, &circumstances.environment)?;
@@ -120,12 +135,14 @@ pub fn verify(plan: Plan, run: Run<'_>, see: &mut dyn FnMut(Seen<'_>)) -> Result
             max_output,
             evaluate,
             watch,
+            judge,
+            input: None,
             tick,
         };
         let mut kept = BTreeMap::new();
         loop {
-            let (mut state, actions) =
-                RunState::new(Arc::clone(&plan), std::mem::take(&mut kept), driver.clock().now());
+            let begin = if judge.is_some() { RunState::with_judge } else { RunState::new };
+            let (mut state, actions) = begin(Arc::clone(&plan), std::mem::take(&mut kept), driver.clock().now());
             let mut table = Table { plan: &plan, state: &mut state, book: &mut book, rounds: &mut rounds, see };
             // What the plan itself settles is over before anything has happened.
             table.tell_what_is_over();

@@ -53,6 +53,8 @@ fn supervised(root: &Root, jobs: usize) -> Duration {
         max_output: 1 << 26,
         evaluate: &|_| Evidence::default(),
         watch: &|_| Box::new(|| None),
+        judge: None,
+        input: None,
         tick: None,
     };
     let (mut state, first) = RunState::new(Arc::clone(&plan), BTreeMap::new(), 0);

@@ -287,6 +287,8 @@ fn driver() {
         max_output: job.max_output,
         evaluate: &|_| Evidence::default(),
         watch: &|_| Box::new(|| None),
+        judge: None,
+        input: None,
         tick: None,
     };
     let mut out = std::fs::OpenOptions::new().create(true).append(true).open(&job.out).unwrap();

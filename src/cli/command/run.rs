@@ -8,6 +8,7 @@ use crate::check::evidence::Evidence;
 use crate::check::file;
 use crate::cli::args::{Containment, Format, Global, Require as Asked, Run};
 use crate::cli::error::Failure;
+use crate::cli::judge::Program;
 use crate::cli::progress::Progress;
 use crate::cli::propose::Asking;
 use crate::cli::render;
@@ -20,6 +21,7 @@ use crate::effect::drive::Watch;
 use crate::effect::environment::{Environment, Grants};
 use crate::effect::files::beneath::Beneath;
 use crate::effect::files::{asserted, fingerprint};
+use crate::effect::judge::Judge;
 use crate::effect::process::program::Root;
 use crate::effect::records::{RecordError, RunRecord};
 use crate::effect::terminal::same_stream;
@@ -96,6 +98,7 @@ pub(super) fn once(global: &Global, args: &Run, terminal: &Terminal, round: Roun
         }
         None => (whole, None),
     };
+    let judge = session.judge(args.judge.as_deref(), &plan)?;
     let containment = containment(args)?;
     let violations = plan.notes.iter().filter(|n| n.kind == OUTSIDE).map(|n| n.message.clone()).collect();
 
@@ -118,6 +121,8 @@ pub(super) fn once(global: &Global, args: &Run, terminal: &Terminal, round: Roun
     let evaluate = |step: &Step| evaluate(&beneath, step);
     let watch = |step: &Step| watch(&session, step);
     let answer = |questions: &_| session.answer(questions);
+    let question = session.questions(&beneath, global.locked);
+    let judge = judge.map(|Program { argv, env, .. }| Judge { argv, env, question: &question });
     let run = verify::Run {
         root: &root,
         environment: &environment,
@@ -127,6 +132,7 @@ pub(super) fn once(global: &Global, args: &Run, terminal: &Terminal, round: Roun
         answer: &answer,
         evaluate: &evaluate,
         watch: &watch,
+        judge: judge.as_ref(),
         tick: matches!(progress, Progress::Live(_)).then_some(TICK),
         circumstances: Circumstances {
             attempt: attempt.0,
