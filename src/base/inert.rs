@@ -36,6 +36,54 @@ pub fn without_escapes(text: &str) -> String {
     out
 }
 
+/// A text for people without workflow commands: what CI systems do when a line of a log asks for it. GitHub's runner obeys a
+/// line that begins with `::` behind blanks, and `##[` anywhere in a line; both comparisons overlook characters that nobody
+/// sees. The one gets a bar in front, the other a space inside. Everything else stays, line for line.
+#[must_use]
+pub fn without_commands(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 16);
+    for line in text.split_inclusive('\n') {
+        let mut seen = line.chars().filter(|c| !is_overlooked(*c)).skip_while(|c| c.is_whitespace());
+        if seen.next() == Some(':') && seen.next() == Some(':') {
+            out.push_str("| ");
+        }
+        break_brackets(line, " [", &mut out);
+    }
+    out
+}
+
+/// A JSON document of the same value without workflow commands. No line of one begins with `::`, and `##[` stands only inside
+/// strings, where a bracket can be written otherwise.
+#[must_use]
+pub fn json_without_commands(document: &str) -> String {
+    let mut out = String::with_capacity(document.len());
+    break_brackets(document, "\\u005b", &mut out);
+    out
+}
+
+/// Writes another text for each `[` behind `##`.
+fn break_brackets(text: &str, bracket: &str, out: &mut String) {
+    let mut signs = 0;
+    for c in text.chars() {
+        if c == '[' && signs >= 2 {
+            out.push_str(bracket);
+        } else {
+            out.push(c);
+        }
+        if !is_overlooked(c) {
+            signs = if c == '#' { signs + 1 } else { 0 };
+        }
+    }
+}
+
+/// Whether a comparison of texts for people overlooks a character: format characters, variation selectors, marks.
+fn is_overlooked(c: char) -> bool {
+    (is_unsafe_to_show(c) && !c.is_whitespace())
+        || matches!(c, '\u{300}'..='\u{36f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
+            | '\u{1ab0}'..='\u{1aff}' | '\u{1dc0}'..='\u{1dff}' | '\u{2065}'..='\u{206f}' | '\u{20d0}'..='\u{20ff}'
+            | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{fe20}'..='\u{fe2f}' | '\u{ffa0}' | '\u{fff0}'..='\u{fff8}')
+}
+
 /// Skips what follows ESC (ECMA-48): a control sequence up to its final byte, a string up to its terminator on the same
 /// line, or one character with the intermediates before it.
 fn skip_escape(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
@@ -81,5 +129,25 @@ mod tests {
         ] {
             assert_eq!(inert(from.as_bytes()), to, "{from:?}");
         }
+    }
+
+    #[test]
+    fn workflow_commands_are_text() {
+        for (from, to) in [
+            ("::error::x\n", "| ::error::x\n"),
+            (" \t\u{a0}::add-mask::x", "|  \t\u{a0}::add-mask::x"),
+            ("\u{fe0f}:\u{301}:error::x", "| \u{fe0f}:\u{301}:error::x"),
+            ("a\n::stop-commands::t\nb", "a\n| ::stop-commands::t\nb"),
+            ("a ##[error]x ##[group]", "a ## [error]x ## [group]"),
+            ("###[x] #\u{34f}#\u{200b}[y]", "### [x] #\u{34f}#\u{200b} [y]"),
+            ("│ ::error::x", "│ ::error::x"),
+            ("#[test]\nstd::mem::swap\n: :a\n## [x]", "#[test]\nstd::mem::swap\n: :a\n## [x]"),
+        ] {
+            assert_eq!(without_commands(from), to, "{from:?}");
+            assert_eq!(without_commands(to), to, "once is enough: {to:?}");
+        }
+        let json = json_without_commands(r###"["a\\##[x]","#[y]"]"###);
+        assert_eq!(json, r###"["a\\##\u005bx]","#[y]"]"###);
+        assert_eq!(serde_json::from_str::<Vec<String>>(&json).unwrap(), ["a\\##[x]", "#[y]"]);
     }
 }

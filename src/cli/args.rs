@@ -149,6 +149,8 @@ pub enum Format {
     Shell,
     /// `test`: XML for servers that collect it.
     Junit,
+    /// `feedback`: Markdown.
+    Md,
 }
 
 /// When to use colour.
@@ -183,6 +185,8 @@ pub enum Command {
     Gate(super::command::gate::Gate),
     /// Join the reports of all shards of a plan into one verdict.
     Merge(Merge),
+    /// Say what failed in a run, and what to do about it: for a person, or for an agent.
+    Feedback(super::command::feedback::Feedback),
     /// Compare two plans, or two contracts: what differs, and what of it weakens.
     Diff(Diff),
     /// Run the tests of the contract: does it ask for what it should?

@@ -56,6 +56,7 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Command::Run(args) => command::run::run(&line.global, &args, &terminal),
         Command::Gate(args) => command::gate::run(&line.global, &args, &terminal),
         Command::Merge(args) => command::merge::run(&line.global, &args, &terminal),
+        Command::Feedback(args) => command::feedback::run(&line.global, &args, &terminal),
         Command::Diff(args) => command::diff::run(&line.global, &args, &terminal),
         Command::Test(args) => command::test::run(&line.global, &args, &terminal),
         Command::Recover(args) => command::recover::run(&line.global, &args, &terminal),

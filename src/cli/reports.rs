@@ -1,8 +1,131 @@
 //! Which documents does a run leave beside its report? JUnit, SARIF, GitHub annotations and step summary.
+//!
+//! The verdict is never lost to them: what cannot be written is said, and makes a pass, and nothing else, exit 1.
 
-use clap::Args;
+use super::error::Failure;
+use super::render::{github, junit, sarif};
+use super::terminal::Terminal;
+use crate::base::canon::to_canonical;
+use crate::base::word::visible;
+use crate::effect::files;
+use crate::effect::github::{Job, append};
+use crate::plan::Plan;
+use crate::run::report::Report;
+use crate::run::verdict::Exit;
+use clap::{Args, ValueEnum};
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
 
-/// Flags of `run`.
+/// Flags of `run` and `merge`.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Reports")]
-pub struct Reports {}
+pub struct Reports {
+    /// Write the results as JUnit XML to this file; `-` is standard output.
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
+    /// Write what was found as SARIF 2.1.0 to this file; `-` is standard output.
+    #[arg(long, value_name = "FILE")]
+    pub sarif: Option<PathBuf>,
+    /// Annotate the change and summarise the step on GitHub Actions: `auto` does when `GITHUB_ACTIONS` is `true`.
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub github: When,
+}
+
+/// When to speak to GitHub.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum When {
+    /// In a job of GitHub Actions.
+    Auto,
+    /// Always.
+    On,
+    /// Never.
+    Off,
+}
+
+impl Reports {
+    fn files(&self) -> [(&'static str, Option<&Path>); 2] {
+        [("--junit", self.junit.as_deref()), ("--sarif", self.sarif.as_deref())]
+    }
+
+    /// Whether one of the documents goes to standard output, which is then for a program.
+    #[must_use]
+    pub fn take_stdout(&self) -> bool {
+        self.files().iter().any(|(_, file)| *file == Some(Path::new("-")))
+    }
+
+    /// Looks at the flags before anything runs. `stdout` is what standard output holds already, if it is for a program.
+    ///
+    /// # Errors
+    /// Two documents in one place, and places that cannot hold one.
+    pub fn check(&self, stdout: Option<&str>) -> Result<(), Failure> {
+        let wrong = |message: String| Err(Failure::usage("vplan::usage::report", message));
+        let mut taken: Vec<(&str, &Path)> = Vec::new();
+        for (flag, file) in self.files() {
+            let Some(file) = file else { continue };
+            let name = visible(file.as_os_str().as_bytes());
+            if file == Path::new("-") {
+                if let Some(holder) = stdout {
+                    return wrong(format!("standard output is taken by `{holder}`, so `{flag} -` has no place"));
+                }
+            } else if file.as_os_str().is_empty() {
+                return wrong(format!("`{flag}` needs the name of a file"));
+            } else if file.is_dir() {
+                return wrong(format!("`{flag}` needs a file, and `{name}` is a directory"));
+            }
+            if let Some((other, _)) = taken.iter().find(|(_, path)| *path == file) {
+                return wrong(format!("`{other}` and `{flag}` cannot both write to `{name}`"));
+            }
+            taken.push((flag, file));
+        }
+        Ok(())
+    }
+
+    /// Writes all that is asked for, and gives the exit code of the run: its verdict's, or 1 for a pass that could not be
+    /// reported. `root` is the repository, if it is here.
+    #[must_use]
+    pub fn write(&self, report: &Report, plan: &Plan, root: Option<&Path>, terminal: &Terminal) -> u8 {
+        let mut complete = true;
+        let mut failed = |what: &str, path: &Path, error: &io::Error| {
+            complete = false;
+            let path = visible(path.as_os_str().as_bytes());
+            let message = format!("{what} cannot be written to `{path}`: {}", visible(error.to_string().as_bytes()));
+            terminal.failure(&Failure::new(Exit::Internal.code(), "vplan::run::report", message));
+        };
+        if let Some(path) = &self.junit
+            && let Err(error) = publish(path, &junit::run(report, plan), terminal)
+        {
+            failed("the JUnit report", path, &error);
+        }
+        if let Some(path) = &self.sarif {
+            let log = to_canonical(&sarif::log(report, plan, root)) + "\n";
+            if let Err(error) = publish(path, &log, terminal) {
+                failed("the SARIF log", path, &error);
+            }
+        }
+        let job = Job::look();
+        if self.github == When::On || (self.github == When::Auto && job.is_one) {
+            let way = root.map(|root| job.way_to(root)).unwrap_or_default();
+            terminal.command(&github::annotations(report, plan, root, &way));
+            if let Some(path) = &job.summary
+                && let Err(error) = append(path, &github::summary(report, plan), github::SUMMARY_BYTES)
+            {
+                // A courtesy of the service, not a document that somebody asked for: worth a word, no failure.
+                let why = match error.kind() {
+                    io::ErrorKind::FileTooLarge => "the limit of 1 MiB is reached".to_owned(),
+                    _ => visible(error.to_string().as_bytes()),
+                };
+                terminal.note(&format!("  ! the step summary was not written: {why}\n"));
+            }
+        }
+        if complete || report.exit_code != Exit::Success.code() { report.exit_code } else { Exit::Internal.code() }
+    }
+}
+
+fn publish(path: &Path, text: &str, terminal: &Terminal) -> io::Result<()> {
+    if path == Path::new("-") {
+        terminal.print(text);
+        return Ok(());
+    }
+    files::publish(path, text.as_bytes())
+}

@@ -3,6 +3,7 @@
 use super::args::{Global, When};
 use super::error::Failure;
 use super::render;
+use crate::base::inert::{json_without_commands, without_commands};
 use crate::effect::terminal;
 use crate::run::verdict::Exit;
 use std::cell::Cell;
@@ -63,16 +64,26 @@ impl Terminal {
         }
     }
 
-    /// Writes a JSON document and a line end.
+    /// Writes text for people to standard output: whatever foreign text is in it, no line is a workflow command.
+    pub fn say(&self, text: &str) {
+        self.print(&without_commands(text));
+    }
+
+    /// Writes a JSON document and a line end; nothing in it is a workflow command.
     pub fn print_json<T: serde::Serialize>(&self, value: &T) {
-        let mut text = crate::base::canon::to_canonical(value);
+        let mut text = json_without_commands(&crate::base::canon::to_canonical(value));
         text.push('\n');
         self.print(&text);
     }
 
-    /// Writes to standard error. Nobody is left to tell if that fails.
+    /// Writes to standard error, which people read: no line is a workflow command. Nobody is left to tell if that fails.
     pub fn note(&self, text: &str) {
-        let _ = std::io::stderr().lock().write_all(text.as_bytes());
+        let _ = std::io::stderr().lock().write_all(without_commands(text).as_bytes());
+    }
+
+    /// Writes workflow commands of vplan's own to standard error: standard output may hold a document.
+    pub fn command(&self, lines: &str) {
+        let _ = std::io::stderr().lock().write_all(lines.as_bytes());
     }
 
     /// Shows why vplan stopped.

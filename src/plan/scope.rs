@@ -3,10 +3,42 @@
 use super::Note;
 use crate::base::change::ChangeSet;
 use crate::base::matching::{SHOWN, match_all};
+use crate::base::path::RepoPath;
 use crate::contract::Scope;
+use serde::{Deserialize, Serialize};
 
 /// The kind of note that such a change gets. A run of a plan with one runs nothing.
 pub const OUTSIDE: &str = "outside-scope";
+
+/// How a note of a denied change ends; those of the others say what the scope does not allow.
+const DENIED: &str = "which the contract's scope denies";
+
+/// The list of the scope that a change is against.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum List {
+    /// It is not among what is allowed.
+    Allow,
+    /// It is among what is denied.
+    Deny,
+}
+
+/// What the notes of a plan say of changes outside: the named ones with the list that each is against, and how many there are
+/// in all.
+#[must_use]
+pub fn named_outside(notes: &[Note]) -> (Vec<(&RepoPath, List)>, u64) {
+    let of_scope = notes.iter().filter(|n| n.kind == OUTSIDE);
+    let (mut named, mut rest) = (Vec::new(), 0_u64);
+    for note in of_scope {
+        match &note.path {
+            Some(path) => named.push((path, if note.message.ends_with(DENIED) { List::Deny } else { List::Allow })),
+            // The one that counts the rest.
+            None => rest = note.message.split(' ').next().and_then(|n| n.parse().ok()).unwrap_or(1),
+        }
+    }
+    let total = rest.saturating_add(u64::try_from(named.len()).unwrap_or(u64::MAX));
+    (named, total)
+}
 
 /// One note for each of the first [`SHOWN`] changes outside, in byte order, and one that counts the rest.
 #[must_use]
@@ -19,9 +51,7 @@ pub fn outside(scope: &Scope, changes: &ChangeSet) -> Vec<Note> {
     {
         total += denied.all.count;
         let files = denied.all.first.iter().filter_map(|i| changes.files().get(usize::try_from(*i).ok()?));
-        notes.extend(files.map(|f| {
-            note(format!("`{}` is changed, which the contract's scope denies", f.path), Some(f.path.clone()))
-        }));
+        notes.extend(files.map(|f| note(format!("`{}` is changed, {DENIED}", f.path), Some(f.path.clone()))));
     }
     if let Some(allow) = &scope.allow {
         let denied = |path| scope.deny.as_ref().is_some_and(|deny| deny.selects(path));
@@ -76,5 +106,13 @@ mod tests {
         let names: Vec<String> = (100..150).map(|i| format!("f{i}")).collect();
         let paths: Vec<&str> = names.iter().map(String::as_str).collect();
         assert_eq!(outside_of(Some(&["src/**"]), None, &paths).len(), SHOWN);
+        let file =
+            |p: &&str| ChangedFile { path: RepoPath::from_exact(p.as_bytes()).unwrap(), status: Status::Modified };
+        let changes = ChangeSet::new(paths.iter().map(file).collect());
+        let scope = Scope { allow: Some(selection(&["src/**"])), deny: Some(selection(&["f10*"])), line: None };
+        let notes = outside(&scope, &changes);
+        let (named, total) = named_outside(&notes);
+        assert_eq!((named.len(), total), (SHOWN, 50), "{notes:?}");
+        assert_eq!(named.iter().filter(|(_, list)| *list == List::Deny).count(), 10);
     }
 }

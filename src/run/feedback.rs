@@ -1,54 +1,169 @@
 //! What does whoever must repair a failure need to know? (engine.md section 8)
+//!
+//! Everything in it is bounded and inert: output of commands is foreign text, wherever it is shown.
+
+mod scope;
+mod suggestion;
 
 use super::record::{StepRecord, head, tail};
+use crate::base::canon::to_canonical;
+use crate::base::change::ChangedFile;
+use crate::base::inert::inert;
 use crate::base::path::RepoPath;
-use crate::check::Kind;
+use crate::base::word::visible;
 use crate::check::Severity;
-use crate::check::evidence::Captured;
+use crate::check::evidence::{Captured, Evidence};
 use crate::check::outcome::{Cause, Status};
+use crate::check::reading::{FailedTest, Finding, Level, TestCounts};
+use crate::plan::scope::{List, OUTSIDE};
 use crate::plan::{Plan, Step};
 use serde::{Deserialize, Serialize};
 
+/// How large feedback is at most, as canonical JSON, in bytes. What does not fit is shortened evenly.
+pub const FEEDBACK_BYTES: usize = 64 * 1024;
 /// How many bytes of each end of a stream are shown.
 pub const EXCERPT_BYTES: usize = 4096;
 /// How many changed files are named.
 pub const FILES_SHOWN: usize = 50;
+/// How many findings, failed tests and problems are shown, each.
+pub const FINDINGS_SHOWN: usize = 10;
+/// How many further failures are named.
+pub const OTHERS_SHOWN: usize = 20;
+/// How many bytes of a message, a name or a command are shown.
+pub const TEXT_BYTES: usize = 1024;
 
-/// The first blocking failure in plan order, made for its repair. All foreign text in it is inert and bounded.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// The code of changes outside the contract's scope, before which nothing runs.
+pub const POLICY_VIOLATION: &str = "policy_violation";
+
+/// The first blocking failure in plan order, made for its repair. All foreign text in it is inert, and all of it together
+/// bounded ([`FEEDBACK_BYTES`]).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Feedback {
+    /// Changes outside the scope that a step of the plan explains, as globs that whoever owns the contract could allow. A
+    /// hint; vplan allows nothing by itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allowed_paths_needed: Vec<AllowedPath>,
     /// Which round this is, from 1.
     pub attempt_number: u32,
     /// The first changed files, in byte order.
-    pub changed_files: Vec<RepoPath>,
+    pub changed_files: Vec<ChangedFile>,
     /// How many there are.
     pub changed_files_count: usize,
     /// What happened, on one line.
     pub detail: String,
+    /// The first findings, errors before warnings, those with a place before those without.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub diagnostics: Vec<Finding>,
+    /// How many errors its output reports, where it was read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub errors: Option<u64>,
     /// Its exit code, if it exited by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
-    /// The command that failed.
+    /// The command that failed; empty when nothing was run.
     pub failed_command: String,
+    /// The first tests that failed, by its output.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failed_tests: Vec<FailedTest>,
     /// What the classifier calls the failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure_code: Option<String>,
+    /// The format in which its output was read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub format: Option<String>,
+    /// Its whole output, relative to the run's directory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log: Option<String>,
+    /// The blocking failures behind this one, in plan order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub other_failures: Vec<OtherFailure>,
+    /// How many there are.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub other_failures_count: usize,
+    /// The first changes outside the contract's scope.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outside_scope: Vec<OutsideScope>,
+    /// How many there are.
+    #[serde(default, skip_serializing_if = "is_none_at_all")]
+    pub outside_scope_count: u64,
+    /// What its output says against a pass beside its counts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<String>,
     /// What decided.
     pub reason: Option<Cause>,
     /// How many rounds are left.
     pub retries_remaining: u32,
+    /// The run that this is about.
+    #[serde(default)]
+    pub run_id: String,
     /// The signal that ended it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<String>,
+    /// How the step ended; `not_run` when the change itself was refused.
+    pub status: Option<Status>,
     /// Its standard error.
     pub stderr: Excerpt,
     /// Its standard output.
     pub stdout: Excerpt,
-    /// Its id.
+    /// Its id; empty when the change itself was refused.
     pub step_id: String,
     /// What to do about it, by kind of failure.
     pub suggestion: String,
+    /// How many tests it ran, where its output was read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tests: Option<TestCounts>,
+    /// The version of this shape: 1.
+    pub version: u32,
+    /// How many warnings its output reports, where it was read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<u64>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_none_at_all(count: &u64) -> bool {
+    *count == 0
+}
+
+/// A blocking failure behind the first one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OtherFailure {
+    /// Its command.
+    pub command: String,
+    /// What happened, on one line.
+    pub detail: String,
+    /// What the classifier calls it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure_code: Option<String>,
+    /// Its id.
+    pub id: String,
+    /// Its status.
+    pub status: Status,
+}
+
+/// A change outside the contract's scope.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutsideScope {
+    /// Which list it is against: it is not in `allow`, or it is in `deny`.
+    pub list: List,
+    /// The file.
+    pub path: RepoPath,
+}
+
+/// A glob that a scope could allow.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AllowedPath {
+    /// The glob: a path without special characters.
+    pub path: String,
+    /// The step whose program works with that file.
+    pub step_id: String,
 }
 
 /// Beginning and end of a stream.
@@ -81,78 +196,152 @@ impl Excerpt {
     }
 }
 
-/// Makes the feedback for a run's first blocking failure; `None` when nothing failed.
+/// Which round a feedback belongs to.
+#[derive(Clone, Debug, Default)]
+pub struct Round<'a> {
+    /// From 1.
+    pub attempt: u32,
+    /// How many are left.
+    pub retries_remaining: u32,
+    /// The run.
+    pub run_id: &'a str,
+}
+
+/// Makes the feedback for a run: of changes outside the contract's scope, or else of its first blocking failure. `None` when
+/// nothing failed.
 #[must_use]
-pub fn feedback(plan: &Plan, records: &[StepRecord], attempt: u32, retries_remaining: u32) -> Option<Feedback> {
-    let mut steps = plan.steps.iter().zip(records);
-    let (step, record) = steps.find(|(s, r)| s.severity == Severity::Blocking && r.status.is_failure())?;
-    let excerpt = |of: fn(&crate::check::evidence::Evidence) -> &Captured, fallback: &String| match &record.evidence {
-        Some(evidence) => Excerpt::of(of(evidence), EXCERPT_BYTES),
-        None => Excerpt { head: fallback.clone(), ..Excerpt::default() },
-    };
+pub fn feedback(plan: &Plan, records: &[StepRecord], round: &Round<'_>) -> Option<Feedback> {
+    (0..=Bounds::NOTHING).map(Bounds::halved).find_map(|bounds| {
+        let made = make(plan, records, round, bounds);
+        let fits = made.as_ref().is_none_or(|f| to_canonical(f).len() <= FEEDBACK_BYTES);
+        (fits || bounds == Bounds::halved(Bounds::NOTHING)).then_some(made)
+    })?
+}
+
+/// How much of everything is shown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Bounds {
+    excerpt: usize,
+    files: usize,
+    findings: usize,
+    others: usize,
+    text: usize,
+}
+
+impl Bounds {
+    /// Halving so often leaves nothing.
+    const NOTHING: u32 = 16;
+
+    fn halved(times: u32) -> Self {
+        let half = |most: usize| most.checked_shr(times).unwrap_or(0);
+        Self {
+            excerpt: half(EXCERPT_BYTES),
+            files: half(FILES_SHOWN),
+            findings: half(FINDINGS_SHOWN),
+            others: half(OTHERS_SHOWN),
+            text: half(TEXT_BYTES),
+        }
+    }
+}
+
+fn make(plan: &Plan, records: &[StepRecord], round: &Round<'_>, bounds: Bounds) -> Option<Feedback> {
     let changed = plan.request.changed.files();
-    Some(Feedback {
-        attempt_number: attempt,
-        changed_files: changed.iter().take(FILES_SHOWN).map(|f| f.path.clone()).collect(),
+    let common = Feedback {
+        attempt_number: round.attempt,
+        changed_files: changed.iter().take(bounds.files).cloned().collect(),
         changed_files_count: changed.len(),
-        detail: record.detail.clone().unwrap_or_default(),
+        retries_remaining: round.retries_remaining,
+        run_id: round.run_id.to_owned(),
+        version: 1,
+        ..Feedback::default()
+    };
+    if plan.notes.iter().any(|n| n.kind == OUTSIDE) {
+        return Some(scope::violation(plan, common, bounds.files));
+    }
+    let blocking = || plan.steps.iter().zip(records).filter(|(s, _)| s.severity == Severity::Blocking);
+    // What failed goes before what had no chance to.
+    let first = blocking().find(|(_, r)| r.status.is_failure()).or_else(|| blocking().find(|(_, r)| is_gap(r)))?;
+    let others: Vec<&StepRecord> = blocking()
+        .map(|(_, r)| r)
+        .filter(|r| (r.status.is_failure() || is_gap(r)) && !std::ptr::eq(*r, first.1))
+        .collect();
+    Some(of_step(first.0, first.1, &others, common, bounds))
+}
+
+/// Whether a blocking step did not come to an answer for a reason of its own: there was no time, or nobody to judge.
+fn is_gap(record: &StepRecord) -> bool {
+    matches!(
+        (record.status, record.reason),
+        (Status::NotRun, Some(Cause::Budget)) | (Status::Skipped, Some(Cause::NoJudge))
+    )
+}
+
+fn of_step(step: &Step, record: &StepRecord, others: &[&StepRecord], common: Feedback, bounds: Bounds) -> Feedback {
+    let line = |text: &str| cut(&visible(text.as_bytes()), bounds.text);
+    let lines = |text: &str| cut(&inert(text.as_bytes()), bounds.text);
+    let excerpt = |of: fn(&Evidence) -> &Captured, fallback: &str| match &record.evidence {
+        Some(evidence) => Excerpt::of(of(evidence), bounds.excerpt),
+        None => Excerpt { head: cut(fallback, 2 * bounds.excerpt), ..Excerpt::default() },
+    };
+    let mut findings: Vec<&Finding> = record.diagnostics.iter().collect();
+    findings.sort_by_key(|f| (f.severity != Level::Error, f.file.is_none() || f.line.is_none()));
+    let finding = |f: &Finding| Finding {
+        code: f.code.as_deref().map(line),
+        file: f.file.as_deref().map(line),
+        message: lines(&f.message),
+        ..f.clone()
+    };
+    let test = |t: &FailedTest| FailedTest {
+        file: t.file.as_deref().map(line),
+        line: t.line,
+        message: t.message.as_deref().map(lines),
+        name: line(&t.name),
+    };
+    let other = |r: &&StepRecord| OtherFailure {
+        command: line(&r.command),
+        detail: line(r.detail.as_deref().unwrap_or_default()),
+        failure_code: r.failure_code.clone(),
+        id: r.id.clone(),
+        status: r.status,
+    };
+    Feedback {
+        detail: cut(record.detail.as_deref().unwrap_or_default(), bounds.text),
+        diagnostics: findings.into_iter().take(bounds.findings).map(finding).collect(),
+        errors: record.errors,
         exit_code: record.exit_code,
-        failed_command: record.command.clone(),
+        failed_command: if bounds.text == TEXT_BYTES {
+            cut(&record.command, EXCERPT_BYTES)
+        } else {
+            cut(&record.command, bounds.text)
+        },
+        failed_tests: record.failed_tests.iter().take(bounds.findings).map(test).collect(),
         failure_code: record.failure_code.clone(),
+        format: record.format.clone(),
+        log: record.log.clone(),
+        other_failures: others.iter().take(bounds.others).map(other).collect(),
+        other_failures_count: others.len(),
+        problems: record.problems.iter().take(bounds.findings).map(|p| line(p)).collect(),
         reason: record.reason,
-        retries_remaining,
         signal: record.signal.clone(),
+        status: Some(record.status),
         stderr: excerpt(|e| &e.stderr, &record.stderr_tail),
         stdout: excerpt(|e| &e.stdout, &record.stdout_tail),
         step_id: record.id.clone(),
-        suggestion: suggestion(step, record).to_owned(),
-    })
+        suggestion: suggestion::suggestion(step, record),
+        tests: record.tests,
+        warnings: record.warnings,
+        ..common
+    }
 }
 
-/// What to do about a failure.
-fn suggestion(step: &Step, record: &StepRecord) -> &'static str {
-    match (record.status, record.reason) {
-        (_, Some(Cause::Missing)) => {
-            "install what is missing, or create the directory, and run again; the change itself was not checked"
-        }
-        (_, Some(Cause::Unsupported)) => "write the check as one command, or with the verb `shell`",
-        (_, Some(Cause::Budget)) => "the run's budget was too short for its steps: raise it, or make the steps faster",
-        (Status::TimedOut, _) => {
-            "find out why it hangs or has become slow; raise its `timeout` only if it needs that long"
-        }
-        (_, Some(Cause::Mutated)) => "run the generator and commit what it writes",
-        (_, Some(Cause::NoEvidence)) => "make sure that the command really runs tests and prints their results",
-        (_, Some(Cause::SpawnError | Cause::Lost)) => {
-            "this is the machine's fault, not the change's: look at the detail and run again"
-        }
-        (_, Some(Cause::Signal)) => "it was killed from outside or crashed: look at its output, and at memory limits",
-        _ if step.setup => "repair the setup step; nothing behind it was checked",
-        _ => match step.kind {
-            Kind::Compile => "repair the first error that the compiler reports; later ones often follow from it",
-            Kind::Test => "repair the code that the first failing test covers; do not weaken the test",
-            Kind::Lint => "repair the reported places; do not silence the rule",
-            Kind::File => "make the file what the check asserts, usually by repairing the step that writes it",
-            Kind::Judge => "follow the judge's reasoning",
-            Kind::Run | Kind::Shell => {
-                "read the end of its output, repair the cause, and run the command by itself first"
-            }
-        },
+/// Cuts a text to so many bytes, at a character, with a mark.
+fn cut(text: &str, most: usize) -> String {
+    if text.len() <= most {
+        return text.to_owned();
     }
+    let end = (0..=most).rev().find(|i| text.is_char_boundary(*i)).unwrap_or(0);
+    format!("{}…", text.get(..end).unwrap_or_default())
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::base::word::Word;
-
-    #[test]
-    fn excerpts_are_bounded() {
-        let short = Captured::from(&b"abcdef"[..]);
-        assert_eq!(Excerpt::of(&short, 3), Excerpt { head: "abcdef".into(), omitted_bytes: 0, tail: String::new() });
-        assert_eq!(Excerpt::of(&short, 2), Excerpt { head: "ab".into(), omitted_bytes: 2, tail: "ef".into() });
-        let cut = Captured { head: Word::from("ab"), tail: Word::from("yz"), total: 100 };
-        assert_eq!(Excerpt::of(&cut, 2), Excerpt { head: "ab".into(), omitted_bytes: 96, tail: "yz".into() });
-        let long = Excerpt::of(&cut, 3);
-        assert_eq!((long.omitted_bytes, long.head.len() + long.tail.len()), (96, 4));
-    }
-}
+mod tests;

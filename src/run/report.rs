@@ -1,6 +1,6 @@
 //! What came of a run, in plan order? The one document that people and pipelines read (engine.md section 13).
 
-use super::feedback::{Feedback, feedback};
+use super::feedback::{Feedback, Round, feedback};
 use super::record::StepRecord;
 use super::state::Ending;
 use super::verdict::{Judgement, Require, Verdict, judge_share};
@@ -312,7 +312,7 @@ pub fn report(plan: &Plan, records: Vec<StepRecord>, ending: &Ending, circumstan
         duration_ms: ending.duration_ms,
         environment,
         exit_code: exit.code(),
-        feedback: feedback(plan, &records, attempt, retries_remaining),
+        feedback: feedback(plan, &records, &Round { attempt, retries_remaining, run_id: &run_id }),
         no_change: None,
         notes: plan.notes.clone(),
         omitted: plan.omitted.clone(),

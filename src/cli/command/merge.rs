@@ -6,6 +6,7 @@ use crate::cli::args::{Format, Global, Require as Asked};
 use crate::cli::error::Failure;
 use crate::cli::render;
 use crate::cli::render::style::{Tone, count, duration, paint};
+use crate::cli::reports::Reports;
 use crate::cli::saved::account;
 use crate::cli::terminal::Terminal;
 use crate::effect::files;
@@ -31,6 +32,9 @@ pub struct Merge {
     /// What a pass must have verified: `some` check at all, or with `full` coverage.
     #[arg(long, value_name = "COVERAGE")]
     pub require: Option<Asked>,
+    /// Which documents are written.
+    #[command(flatten)]
+    pub documents: Reports,
 }
 
 /// Prints one report of all shards; its exit code is the verdict's.
@@ -40,6 +44,7 @@ pub struct Merge {
 pub fn run(global: &Global, args: &Merge, terminal: &Terminal) -> Result<u8, Failure> {
     let format = format(global, &[Format::Text, Format::Json])?;
     let require = Require { full: args.require == Some(Asked::Full), some: args.require == Some(Asked::Some) };
+    args.documents.check((format == Format::Json).then_some("--format json"))?;
     let mut parts = Vec::new();
     for path in &args.reports {
         parts.push(load(path)?);
@@ -50,10 +55,13 @@ pub fn run(global: &Global, args: &Merge, terminal: &Terminal) -> Result<u8, Fai
     })?;
     if format == Format::Json {
         terminal.print_json(&merged.report);
+    } else if args.documents.take_stdout() {
+        terminal.note(&text(&merged, terminal));
     } else {
-        terminal.print(&text(&merged, terminal));
+        terminal.say(&text(&merged, terminal));
     }
-    Ok(merged.report.exit_code)
+    // The shards ran elsewhere: there is no repository to look for files in.
+    Ok(args.documents.write(&merged.report, &merged.plan, None, terminal))
 }
 
 fn failure(error: MergeError) -> Failure {

@@ -6,6 +6,7 @@ pub mod classify;
 pub mod completions;
 pub mod diff;
 pub mod explain;
+pub mod feedback;
 pub mod fmt;
 pub mod gate;
 pub mod help;

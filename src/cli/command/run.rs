@@ -48,7 +48,7 @@ const TICK: Duration = Duration::from_millis(200);
 pub fn run(global: &Global, args: &Run, terminal: &Terminal) -> Result<u8, Failure> {
     let format = format(global, &[Format::Text, Format::Json])?;
     let round = Round { format: Some(format), memory: None, look: &mut |_| Ok(()) };
-    once(global, args, terminal, round).map(|verified| verified.report.exit_code)
+    once(global, args, terminal, round).map(|once| once.finish(args, terminal))
 }
 
 /// How a plan is made and run once.
@@ -71,6 +71,8 @@ pub(super) fn once(global: &Global, args: &Run, terminal: &Terminal, round: Roun
         let message = "standard output holds one JSON document or the events, not both";
         return Err(Failure::usage("vplan::usage::events", message).help("write the events to a file"));
     }
+    let holder = if streams { Some("--events -") } else { (format == Some(Format::Json)).then_some("--format json") };
+    args.reports.check(holder)?;
     // Where a flag of the request stands beside it, clap forgets that it asked for `--plan`.
     if args.saved.plan.is_none() && (args.saved.allow_drift || args.saved.plan_as_is) {
         let flag = if args.saved.allow_drift { "--allow-drift" } else { "--plan-as-is" };
@@ -104,7 +106,8 @@ pub(super) fn once(global: &Global, args: &Run, terminal: &Terminal, round: Roun
 
     let keeper = Keeper::open(global, &args.round, memory, &session)?;
     let attempt = keeper.as_ref().map_or((args.attempt, DEFAULT_RETRIES), Keeper::attempt);
-    let own: Vec<PathBuf> = args.events.iter().chain(&args.records).cloned().collect();
+    let own = [&args.events, &args.records, &args.reports.junit, &args.reports.sarif];
+    let own: Vec<PathBuf> = own.into_iter().flatten().cloned().collect();
     let tree = tree(&session.site, session.contract(), global, &own);
     let conclude = |report: &mut Report| keeper.iter().for_each(|keeper| keeper.conclude(report, &tree));
     let root = Root::open(&session.site.root).map_err(|e| broken(&e))?;
@@ -151,19 +154,21 @@ pub(super) fn once(global: &Global, args: &Run, terminal: &Terminal, round: Roun
         Seen::Running { at, running } => progress.running(at, running),
         Seen::Rewritten { rule, plan, kept } => progress.rewritten(rule, plan, kept, terminal),
     });
-    let seen = if streams || same_stream() { progress.seen() } else { BTreeMap::new() };
+    let seen = if streams || args.reports.take_stdout() || same_stream() { progress.seen() } else { BTreeMap::new() };
     progress.close();
     let verified = verified.map_err(|error| match error {
         VerifyError::Record(_) => Failure::new(Exit::Setup.code(), "vplan::run::record", error.to_string())
             .help("`--records DIR` keeps the records in another place"),
         VerifyError::Drive(_) => Failure::new(Exit::Internal.code(), "vplan::run", error.to_string()),
     })?;
-    drop(tree);
+    drop((tree, judge));
+    drop(question);
     withheld(&verified.report, terminal);
     match format {
         None => {}
         Some(Format::Json) => terminal.print_json(&verified.report),
         Some(_) => {
+            let streams = streams || args.reports.take_stdout();
             let look = render::report::Look {
                 color: if streams { terminal.color_stderr } else { terminal.color },
                 columns: terminal.columns,
@@ -174,26 +179,35 @@ pub(super) fn once(global: &Global, args: &Run, terminal: &Terminal, round: Roun
             if streams {
                 terminal.note(&text);
             } else {
-                terminal.print(&text);
+                terminal.say(&text);
             }
         }
     }
     if let Some(failure) = keeper.and_then(Keeper::fault) {
         terminal.failure(&failure);
     }
-    Ok(Once { report: verified.report, record: place.into(), session, own })
+    Ok(Once { report: verified.report, plan: verified.plan, record: place.into(), session, own })
 }
 
 /// A plan that was made and run.
 pub(super) struct Once {
     /// The report.
     pub report: Report,
+    /// The plan that was executed last.
+    pub plan: Plan,
     /// The directory of its record.
     pub record: PathBuf,
     /// Where, and under which contract.
     pub session: Session,
     /// What vplan itself was told to write.
     pub own: Vec<PathBuf>,
+}
+
+impl Once {
+    /// Writes the documents beside the report, and gives the exit code.
+    pub fn finish(&self, args: &Run, terminal: &Terminal) -> u8 {
+        args.reports.write(&self.report, &self.plan, Some(&self.session.site.root), terminal)
+    }
 }
 
 fn withheld(report: &Report, terminal: &Terminal) {

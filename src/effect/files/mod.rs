@@ -48,6 +48,20 @@ pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
+/// Writes what the caller asked to be written: a file as a whole, through symlinks; into a pipe or a device what it takes.
+///
+/// # Errors
+/// What the system reports; `IsADirectory`.
+pub fn publish(path: &Path, content: &[u8]) -> io::Result<()> {
+    use std::io::Write as _;
+    match path.metadata() {
+        Ok(meta) if meta.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
+        Ok(meta) if meta.is_file() => replace(&path.canonicalize()?, content),
+        Ok(_) => File::options().write(true).open(path)?.write_all(content),
+        Err(_) => replace(path, content),
+    }
+}
+
 /// Begins a file anew, for what the caller asked to be written.
 ///
 /// # Errors
@@ -128,6 +142,22 @@ mod tests {
         for name in ["link", "pipe", ".", "none"] {
             assert!(open_plain(&path(name)).is_err(), "{name}");
         }
+    }
+
+    #[test]
+    fn published_files() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        publish(&path("new/file"), b"1").unwrap();
+        publish(&path("new/file"), b"22").unwrap();
+        std::os::unix::fs::symlink("new/file", path("link")).unwrap();
+        publish(&path("link"), b"333").unwrap();
+        assert_eq!(std::fs::read(path("new/file")).unwrap(), b"333");
+        assert!(path("link").is_symlink());
+        publish(Path::new("/dev/null"), b"x").unwrap();
+        assert_eq!(publish(dir.path(), b"x").unwrap_err().kind(), io::ErrorKind::IsADirectory);
+        assert!(publish(&path("new/file/below"), b"x").is_err());
+        assert_eq!(std::fs::read_dir(path("new")).unwrap().count(), 1, "nothing is left beside it");
     }
 
     #[test]

@@ -1,0 +1,272 @@
+//! How does feedback look: to people as text, to agents and in comments as Markdown? Foreign text stays behind bars and inside
+//! fences, so that nothing in it can be taken for vplan's own words, for a sequence of a terminal or for a workflow command.
+
+use super::style::count;
+use crate::base::change::Status as Change;
+use crate::base::inert::{inert, without_commands};
+use crate::base::word::visible;
+use crate::check::reading::{FailedTest, Finding, Level};
+use crate::plan::scope::List;
+use crate::run::feedback::{Excerpt, Feedback};
+
+/// As text, without colour. Ends in a line feed.
+#[must_use]
+pub fn text(feedback: &Feedback) -> String {
+    page(feedback, &Text)
+}
+
+/// As Markdown, beginning with a heading of the second level. Ends in a line feed.
+#[must_use]
+pub fn markdown(feedback: &Feedback) -> String {
+    page(feedback, &Markdown)
+}
+
+/// One form.
+trait Form {
+    /// A heading of a level, in our own words.
+    fn heading(&self, level: usize, words: &str) -> String;
+    /// A foreign text of one line inside a sentence.
+    fn inline(&self, foreign: &str) -> String;
+    /// A sentence of vplan's own. It may have come from a file that somebody else wrote.
+    fn own(&self, words: &str) -> String;
+    /// A line of a list; its foreign parts have been through `inline`.
+    fn item(&self, words: &str) -> String;
+    /// Foreign lines.
+    fn block(&self, foreign: &str) -> String;
+}
+
+struct Text;
+
+impl Form for Text {
+    fn heading(&self, level: usize, words: &str) -> String {
+        if level <= 2 { format!("{words}\n") } else { format!("\n{words}:\n") }
+    }
+
+    fn inline(&self, foreign: &str) -> String {
+        visible(foreign.as_bytes())
+    }
+
+    fn own(&self, words: &str) -> String {
+        visible(words.as_bytes())
+    }
+
+    fn item(&self, words: &str) -> String {
+        format!("  {words}\n")
+    }
+
+    fn block(&self, foreign: &str) -> String {
+        let foreign = inert(foreign.as_bytes());
+        foreign.trim_end().lines().map(|line| format!("  │ {line}").trim_end().to_owned() + "\n").collect()
+    }
+}
+
+struct Markdown;
+
+impl Form for Markdown {
+    fn heading(&self, level: usize, words: &str) -> String {
+        let gap = if level > 2 { "\n" } else { "" };
+        format!("{gap}{} {words}\n\n", "#".repeat(level))
+    }
+
+    fn inline(&self, foreign: &str) -> String {
+        code(foreign)
+    }
+
+    fn own(&self, words: &str) -> String {
+        // Nothing that these characters can write is a link, a mention, or HTML.
+        let plain =
+            |c: char| c.is_ascii_lowercase() || matches!(c, ' ' | ',' | ';' | '\'' | '(' | ')' | '-' | '`' | '0'..='9');
+        if words.chars().all(plain) { words.to_owned() } else { code(words) }
+    }
+
+    fn item(&self, words: &str) -> String {
+        format!("- {words}\n")
+    }
+
+    fn block(&self, foreign: &str) -> String {
+        let foreign = inert(foreign.as_bytes());
+        let fence = "`".repeat((longest_run(&foreign) + 1).max(3));
+        format!("{fence}text\n{}\n{fence}\n", foreign.trim_end())
+    }
+}
+
+/// A foreign text of one line as Markdown: a code span, in which nothing acts.
+#[must_use]
+pub fn code(foreign: &str) -> String {
+    let shown = visible(foreign.as_bytes());
+    if shown.trim().is_empty() {
+        return "(blank)".to_owned();
+    }
+    // What begins or ends in a backtick, or would lose a space at both ends, is set off by one.
+    let fence = "`".repeat(longest_run(&shown) + 1);
+    let gap = if shown.starts_with(['`', ' ']) || shown.ends_with(['`', ' ']) { " " } else { "" };
+    format!("{fence}{gap}{shown}{gap}{fence}")
+}
+
+/// How many backticks stand together at most.
+fn longest_run(text: &str) -> usize {
+    let (mut longest, mut run) = (0, 0);
+    for c in text.chars() {
+        run = if c == '`' { run + 1 } else { 0 };
+        longest = longest.max(run);
+    }
+    longest
+}
+
+fn page(feedback: &Feedback, form: &dyn Form) -> String {
+    let left = match feedback.retries_remaining {
+        0 => "no retry left".to_owned(),
+        1 => "1 retry left".to_owned(),
+        n => format!("{n} retries left"),
+    };
+    let mut out = form.heading(2, &format!("Verification failed (attempt {}, {left})", feedback.attempt_number));
+    for line in summary(feedback, form) {
+        out.push_str(&form.item(&line));
+    }
+    if !feedback.outside_scope.is_empty() {
+        out.push_str(&form.heading(3, "Changes outside the contract's scope"));
+        for file in &feedback.outside_scope {
+            let list = match file.list {
+                List::Allow => "not in `allow`",
+                List::Deny => "in `deny`",
+            };
+            out.push_str(&form.item(&format!("{}: {list}", form.inline(&path(file.path.as_bytes())))));
+        }
+        let shown = u64::try_from(feedback.outside_scope.len()).unwrap_or(u64::MAX);
+        out.push_str(&more(feedback.outside_scope_count.saturating_sub(shown), form));
+    }
+    if !feedback.allowed_paths_needed.is_empty() {
+        out.push_str(&form.heading(3, "Paths that the contract's owner could allow"));
+        for needed in &feedback.allowed_paths_needed {
+            let words = format!("{}, which {} works with", form.inline(&needed.path), form.inline(&needed.step_id));
+            out.push_str(&form.item(&words));
+        }
+    }
+    let lines = |lines: Vec<String>| lines.join("\n");
+    for (title, body) in [
+        ("First findings", lines(feedback.diagnostics.iter().map(finding).collect())),
+        ("Failed tests", lines(feedback.failed_tests.iter().map(failed_test).collect())),
+        ("Problems", lines(feedback.problems.clone())),
+        ("Standard output", excerpt(&feedback.stdout)),
+        ("Standard error", excerpt(&feedback.stderr)),
+    ] {
+        if !body.trim().is_empty() {
+            out.push_str(&form.heading(3, title));
+            out.push_str(&form.block(&body));
+        }
+    }
+    if feedback.other_failures_count > 0 {
+        out.push_str(&form.heading(3, "Other failures"));
+        for other in &feedback.other_failures {
+            let what = format!("{}: {}", form.inline(&other.id), form.inline(&other.command));
+            let status = other.status.name().replace('_', " ");
+            let detail =
+                if other.detail.is_empty() { String::new() } else { format!(": {}", form.inline(&other.detail)) };
+            out.push_str(&form.item(&format!("{what} ({status}{detail})")));
+        }
+        let hidden = feedback.other_failures_count.saturating_sub(feedback.other_failures.len());
+        out.push_str(&more(u64::try_from(hidden).unwrap_or(u64::MAX), form));
+    }
+    if feedback.changed_files_count > 0 {
+        out.push_str(&form.heading(3, "Changed files"));
+        for file in &feedback.changed_files {
+            let how = match file.status {
+                Change::Added => "added",
+                Change::Modified => "modified",
+                Change::Deleted => "deleted",
+                Change::TypeChanged => "type changed",
+            };
+            out.push_str(&form.item(&format!("{how} {}", form.inline(&path(file.path.as_bytes())))));
+        }
+        let hidden = feedback.changed_files_count.saturating_sub(feedback.changed_files.len());
+        out.push_str(&more(u64::try_from(hidden).unwrap_or(u64::MAX), form));
+    }
+    without_commands(&out)
+}
+
+/// What failed, how, and what to do about it.
+fn summary(feedback: &Feedback, form: &dyn Form) -> Vec<String> {
+    let mut lines = Vec::new();
+    if !feedback.step_id.is_empty() {
+        lines.push(format!("check: {}", form.inline(&feedback.step_id)));
+        lines.push(format!("command: {}", form.inline(&feedback.failed_command)));
+    }
+    let status = feedback.status.map_or(String::new(), |s| s.name().replace('_', " "));
+    let what: Vec<String> = [
+        (!status.is_empty() && feedback.reason != Some(crate::check::outcome::Cause::Policy)).then_some(status),
+        (!feedback.detail.is_empty()).then(|| form.inline(&feedback.detail)),
+        feedback.failure_code.as_deref().map(|code| format!("({})", form.inline(code))),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    lines.push(format!("what happened: {}", what.join(" ")));
+    let mut counts = Vec::new();
+    if let Some(tests) = &feedback.tests {
+        counts.push(format!("{} passed, {} failed, {} skipped", tests.passed, tests.failed, tests.skipped));
+    }
+    counts.extend(feedback.errors.map(|n| count(usize::try_from(n).unwrap_or(usize::MAX), "error")));
+    counts.extend(feedback.warnings.map(|n| count(usize::try_from(n).unwrap_or(usize::MAX), "warning")));
+    if !counts.is_empty() {
+        lines.push(format!("its output says: {}", counts.join(", ")));
+    }
+    lines.push(format!("what to do: {}", form.own(&feedback.suggestion)));
+    if let Some(log) = &feedback.log {
+        let log = if feedback.run_id.is_empty() { log.clone() } else { format!("{}/{log}", feedback.run_id) };
+        lines.push(format!("whole output, in the folder of runs: {}", form.inline(&log)));
+    }
+    lines
+}
+
+fn more(hidden: u64, form: &dyn Form) -> String {
+    if hidden == 0 { String::new() } else { form.item(&format!("and {hidden} more")) }
+}
+
+fn path(bytes: &[u8]) -> String {
+    visible(bytes)
+}
+
+/// A place as compilers write it.
+fn place(file: Option<&str>, line: Option<u64>, column: Option<u64>) -> Option<String> {
+    let mut place = visible(file?.as_bytes());
+    for number in [line, line.and(column)].into_iter().flatten() {
+        place.push_str(&format!(":{number}"));
+    }
+    Some(place)
+}
+
+/// A finding as compilers write it, further lines of its message below.
+#[must_use]
+pub fn finding(finding: &Finding) -> String {
+    let level = match finding.severity {
+        Level::Error => "error",
+        Level::Warning => "warning",
+    };
+    let code = finding.code.as_deref().map_or(String::new(), |c| format!("[{}]", visible(c.as_bytes())));
+    let place = place(finding.file.as_deref(), finding.line, finding.column).map_or(String::new(), |p| p + ": ");
+    format!("{place}{level}{code}: {}", finding.message)
+}
+
+/// A test and, indented, why it failed.
+#[must_use]
+pub fn failed_test(test: &FailedTest) -> String {
+    let place = place(test.file.as_deref(), test.line, None).map_or(String::new(), |p| format!(" ({p})"));
+    let mut out = format!("{}{place}", visible(test.name.as_bytes()));
+    for line in test.message.iter().flat_map(|m| m.trim_end().lines()) {
+        out.push_str(&format!("\n    {line}"));
+    }
+    out
+}
+
+/// Both ends of a stream, and between them how much is left out.
+fn excerpt(excerpt: &Excerpt) -> String {
+    let mut out = excerpt.head.clone();
+    if excerpt.omitted_bytes > 0 {
+        if !out.is_empty() && !out.ends_with('\n') {
+            out.push('\n');
+        }
+        out.push_str(&format!("[… {} bytes left out …]\n", excerpt.omitted_bytes));
+    }
+    out.push_str(&excerpt.tail);
+    out
+}

@@ -1,0 +1,200 @@
+//! Where in the repository is what a step found? One list of all that a run has to say, for whatever shows places: annotations
+//! of a pipeline, SARIF.
+
+use crate::base::inert::inert;
+use crate::base::path::RepoPath;
+use crate::base::word::visible;
+use crate::check::Severity;
+use crate::check::reading::Level;
+use crate::plan::scope::{List, named_outside};
+use crate::plan::{Plan, Step};
+use crate::run::feedback::POLICY_VIOLATION;
+use crate::run::record::StepRecord;
+use crate::run::report::Report;
+use std::path::Path;
+
+/// A place in the repository.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spot {
+    /// From 1; only with a line.
+    pub column: Option<u64>,
+    /// From 1.
+    pub line: Option<u64>,
+    /// The file.
+    pub path: RepoPath,
+}
+
+/// One thing that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Issue {
+    /// The tool's code for it.
+    pub code: Option<String>,
+    /// How bad it is for the run: an error fails it.
+    pub level: Level,
+    /// What is wrong; several lines, inert.
+    pub message: String,
+    /// Where, if it is in the repository.
+    pub spot: Option<Spot>,
+    /// The check that found it, or [`POLICY_VIOLATION`].
+    pub step: String,
+    /// What it is, on one line.
+    pub title: String,
+}
+
+/// All issues of a run, worst first: errors before warnings; the first of each step before the second of any; then in the
+/// order of the plan. `root` is the repository, if it is here: files are then looked for in it.
+#[must_use]
+pub fn issues(report: &Report, plan: &Plan, root: Option<&Path>) -> Vec<Issue> {
+    let mut ranked: Vec<(Level, usize, Issue)> = Vec::new();
+    for (path, list) in named_outside(&plan.notes).0 {
+        let why = match list {
+            List::Allow => "the contract's scope does not allow to change this file",
+            List::Deny => "the contract's scope denies to change this file",
+        };
+        let issue = Issue {
+            code: None,
+            level: Level::Error,
+            message: why.to_owned(),
+            spot: Some(Spot { column: None, line: None, path: path.clone() }),
+            step: POLICY_VIOLATION.to_owned(),
+            title: "outside the scope".to_owned(),
+        };
+        ranked.push((Level::Error, 0, issue));
+    }
+    for (step, record) in plan.steps.iter().zip(&report.steps) {
+        let (mut errors, mut warnings) = (0, 0);
+        for issue in of_step(step, record, root) {
+            let rank = if issue.level == Level::Error { &mut errors } else { &mut warnings };
+            ranked.push((issue.level, *rank, issue));
+            *rank += 1;
+        }
+    }
+    ranked.sort_by_key(|(level, rank, _)| (*level, *rank));
+    ranked.into_iter().map(|(_, _, issue)| issue).collect()
+}
+
+fn of_step(step: &Step, record: &StepRecord, root: Option<&Path>) -> Vec<Issue> {
+    let failed = record.status.is_failure();
+    let fails = failed && step.severity == Severity::Blocking;
+    // What a passing run found fails nothing, whatever the tool calls it.
+    let level = |level| if fails { level } else { Level::Warning };
+    let name = step.check();
+    let mut issues = Vec::new();
+    for finding in &record.diagnostics {
+        let code = finding.code.as_deref().map(|c| visible(c.as_bytes()));
+        issues.push(Issue {
+            level: level(finding.severity),
+            message: inert(finding.message.as_bytes()),
+            spot: finding.file.as_deref().and_then(|f| spot(step, f, finding.line, finding.column, root)),
+            step: name.to_owned(),
+            title: code.as_ref().map_or_else(|| name.to_owned(), |code| format!("{name}: {code}")),
+            code,
+        });
+    }
+    for test in &record.failed_tests {
+        let test_name = visible(test.name.as_bytes());
+        let why = test.message.as_deref().map_or(String::new(), |m| format!("\n{}", inert(m.as_bytes()).trim_end()));
+        issues.push(Issue {
+            code: None,
+            level: level(Level::Error),
+            message: format!("{test_name} failed{why}"),
+            spot: test.file.as_deref().and_then(|f| spot(step, f, test.line, None, root)),
+            step: name.to_owned(),
+            title: format!("{name}: test failed"),
+        });
+    }
+    // Whoever sees one place of a failed step does not have to see the step itself, too.
+    let explained = issues.iter().any(|i| i.level == level(Level::Error) && i.spot.is_some());
+    if failed && !explained {
+        let detail = record.detail.clone().unwrap_or_else(|| record.status.name().replace('_', " "));
+        let command = visible(record.command.as_bytes());
+        let issue = Issue {
+            code: None,
+            level: level(Level::Error),
+            message: format!("{command}: {detail}"),
+            spot: source(step),
+            step: name.to_owned(),
+            title: format!("{name} {}", record.status.name().replace('_', " ")),
+        };
+        issues.insert(0, issue);
+    }
+    issues
+}
+
+/// Where a check is written down, if that is a file of the repository.
+fn source(step: &Step) -> Option<Spot> {
+    let source = step.source.as_ref()?;
+    let path = RepoPath::from_exact(plain_file(&source.file)?.as_bytes())?;
+    let number = |n: usize| u64::try_from(n).ok().filter(|n| *n > 0);
+    Some(Spot { column: number(source.column), line: number(source.line), path })
+}
+
+/// The name of a contract's file, unless it is an import from elsewhere (`std:…`, `git+…`).
+#[must_use]
+pub fn plain_file(name: &str) -> Option<String> {
+    let elsewhere = name.starts_with("std:") || name.starts_with("git+") || name.starts_with('/');
+    (!elsewhere).then(|| name.to_owned())
+}
+
+/// Where a tool's place is: it counts from the directory in which it ran, or from the root, or from the root of all files.
+fn spot(step: &Step, file: &str, line: Option<u64>, column: Option<u64>, root: Option<&Path>) -> Option<Spot> {
+    let name = file.strip_prefix("file://").unwrap_or(file);
+    let inside = match root {
+        Some(root) if name.starts_with('/') => {
+            std::os::unix::ffi::OsStrExt::as_bytes(Path::new(name).strip_prefix(root).ok()?.as_os_str())
+        }
+        _ if name.starts_with('/') => return None,
+        _ => name.as_bytes(),
+    };
+    let from_dir = if name.starts_with('/') { RepoPath::parse(inside) } else { step.dir.join(inside) };
+    let from_root = RepoPath::parse(inside);
+    let is_there = |path: &RepoPath| root.is_some_and(|root| root.join(path.to_os()).is_file());
+    let path = match (from_dir, from_root) {
+        (Ok(here), Ok(above)) if !is_there(&here) && is_there(&above) => above,
+        (Ok(here), _) => here,
+        (Err(_), Ok(above)) if is_there(&above) => above,
+        _ => return None,
+    };
+    if path.is_root() {
+        return None;
+    }
+    let line = line.filter(|n| *n > 0);
+    Some(Spot { column: line.and(column).filter(|n| *n > 0), line, path })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::Kind;
+    use crate::plan::{Origin, step::empty};
+
+    #[test]
+    fn places() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(dir.path().join("app/src")).unwrap();
+        for file in ["app/src/a.rs", "b.rs"] {
+            std::fs::write(dir.path().join(file), "").unwrap();
+        }
+        let step = Step { dir: RepoPath::parse(b"app").unwrap(), ..empty(Kind::Lint, Origin::Contract) };
+        let absolute = dir.path().join("app/src/a.rs").display().to_string();
+        for (file, want) in [
+            ("src/a.rs", Some("app/src/a.rs")),
+            ("app/src/a.rs", Some("app/src/a.rs")),
+            ("./src//a.rs", Some("app/src/a.rs")),
+            ("../b.rs", Some("b.rs")),
+            ("b.rs", Some("b.rs")),
+            ("gone.rs", Some("app/gone.rs")),
+            (&absolute, Some("app/src/a.rs")),
+            (&format!("file://{absolute}"), Some("app/src/a.rs")),
+            ("/etc/passwd", None),
+            ("../../x", None),
+            ("", None),
+            ("..", None),
+        ] {
+            let found = spot(&step, file, Some(3), Some(0), Some(dir.path()));
+            assert_eq!(found.as_ref().map(|s| s.path.to_string()).as_deref(), want, "{file}");
+            assert!(found.is_none_or(|s| s.line == Some(3) && s.column.is_none()));
+        }
+        assert_eq!(spot(&step, "/x/a.rs", None, None, None), None);
+    }
+}

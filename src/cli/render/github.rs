@@ -1,0 +1,129 @@
+//! What does a run say to GitHub Actions? Annotations at the places of errors, and a summary of the step in Markdown.
+
+use super::feedback;
+use super::finding::{Issue, issues};
+use super::style::{count, duration, mark};
+use crate::base::inert::{inert, without_commands};
+use crate::check::Severity;
+use crate::check::outcome::Status;
+use crate::check::reading::Level;
+use crate::plan::Plan;
+use crate::run::record::StepRecord;
+use crate::run::report::Report;
+use std::path::Path;
+
+/// How many annotations of each level GitHub shows of one step of a job. (Of a whole job it shows 50; two levels stay below.)
+pub const SHOWN: usize = 10;
+/// How large the summary of a step may be, in bytes.
+pub const SUMMARY_BYTES: u64 = 1024 * 1024;
+/// How many steps a summary lists.
+const LISTED: usize = 200;
+/// How many bytes of a message an annotation shows.
+const MESSAGE_BYTES: usize = 4096;
+/// How many characters of a title.
+const TITLE_CHARS: usize = 200;
+
+/// The annotations, worst first, one workflow command a line. `root` is the repository, if it is here; `prefix` is the way to it from the
+/// directory that GitHub takes for the repository.
+#[must_use]
+pub fn annotations(report: &Report, plan: &Plan, root: Option<&Path>, prefix: &Path) -> String {
+    let found = issues(report, plan, root);
+    let mut out = String::new();
+    let mut hidden = Vec::new();
+    for (level, command) in [(Level::Error, "error"), (Level::Warning, "warning")] {
+        let of_level: Vec<&Issue> = found.iter().filter(|i| i.level == level).collect();
+        for issue in of_level.iter().take(SHOWN) {
+            out.push_str(&annotation(command, issue, prefix));
+        }
+        if of_level.len() > SHOWN {
+            hidden.push(count(of_level.len() - SHOWN, &format!("more {command}")));
+        }
+    }
+    if !hidden.is_empty() {
+        let message = format!("{} not shown as annotations; the log and the summary have more", hidden.join(" and "));
+        out.push_str(&format!("::notice title=vplan::{}\n", data(&message)));
+    }
+    out
+}
+
+fn annotation(command: &str, issue: &Issue, prefix: &Path) -> String {
+    let mut properties = Vec::new();
+    if let Some(spot) = &issue.spot {
+        let path = prefix.join(spot.path.to_os());
+        properties.push(format!("file={}", property(&path.to_string_lossy())));
+        properties.extend(spot.line.map(|n| format!("line={n}")));
+        properties.extend(spot.column.map(|n| format!("col={n}")));
+    }
+    let title: String = issue.title.chars().take(TITLE_CHARS).collect();
+    properties.push(format!("title={}", property(&title)));
+    let end = (0..=MESSAGE_BYTES.min(issue.message.len())).rev().find(|i| issue.message.is_char_boundary(*i));
+    let message = issue.message.get(..end.unwrap_or(0)).unwrap_or_default();
+    let message = if message.trim().is_empty() { &issue.title } else { message };
+    format!("::{command} {}::{}\n", properties.join(","), data(message))
+}
+
+/// The message of a workflow command, on one line.
+fn data(text: &str) -> String {
+    let text = without_commands(&inert(text.trim().as_bytes()));
+    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+}
+
+/// A property of a workflow command.
+fn property(text: &str) -> String {
+    data(text).replace(':', "%3A").replace(',', "%2C")
+}
+
+/// The summary of a run: the verdict, every step, what failed first. Ends in a line feed.
+#[must_use]
+pub fn summary(report: &Report, plan: &Plan) -> String {
+    let verdict = report.verdict.name().replace('_', " ");
+    let mut out = format!("## vplan: {verdict} in {}\n\n", duration(report.duration_ms));
+    if let Some(reason) = &report.reason {
+        out.push_str(&format!("{}\n\n", feedback::code(reason)));
+    }
+    let mut steps: Vec<(&StepRecord, bool)> = plan
+        .steps
+        .iter()
+        .zip(&report.steps)
+        .map(|(step, record)| (record, step.severity == Severity::Warning))
+        .collect();
+    steps.sort_by_key(|(record, warning)| match record.status {
+        status if status.is_failure() => usize::from(*warning),
+        Status::NotRun | Status::Skipped => 2,
+        Status::Flaky | Status::PassedWithWarnings => 3,
+        _ => 4,
+    });
+    for (record, warning) in steps.iter().take(LISTED) {
+        let sign = if record.status.is_failure() && *warning { "!" } else { mark(record.status).0 };
+        let time = if record.tries > 0 { format!(" ({})", duration(record.duration_ms)) } else { String::new() };
+        let what = match &record.detail {
+            Some(detail) => format!(": {}", feedback::code(detail)),
+            None => String::new(),
+        };
+        out.push_str(&format!("- {sign} {}{what}{time}\n", feedback::code(&record.id)));
+    }
+    if steps.len() > LISTED {
+        out.push_str(&format!("- and {} more\n", steps.len() - LISTED));
+    }
+    for rewrite in &report.rewrites {
+        out.push_str(&format!("- ↻ plan repaired by {}\n", feedback::code(&rewrite.recovery_rule)));
+    }
+    if let Some(told) = &report.feedback {
+        out.push('\n');
+        out.push_str(&feedback::markdown(told));
+    }
+    out.push('\n');
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escaping() {
+        assert_eq!(data("a%b\r\nc\u{1b}[31m::x"), "a%25b%0Ac::x");
+        assert_eq!(data("ok\n::error::x ##[y]"), "ok%0A| ::error::x ## [y]");
+        assert_eq!(property("a:b,c%\n"), "a%3Ab%2Cc%25");
+    }
+}

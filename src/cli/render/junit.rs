@@ -1,0 +1,333 @@
+//! How is a list of results written as JUnit XML, for servers that collect it? Of a run, and (`test::junit`) of a contract's tests.
+
+use super::finding::plain_file;
+use crate::base::inert::inert;
+use crate::base::word::{is_unsafe_to_show, visible};
+use crate::check::Severity;
+use crate::check::outcome::Status;
+use crate::check::reading::FailedTest;
+use crate::plan::{Plan, Step};
+use crate::run::record::StepRecord;
+use crate::run::report::Report;
+use std::fmt::Write as _;
+
+/// How many bytes of a stream, or of a failure, stand in a report.
+const TEXT_BYTES: usize = 8 * 1024;
+
+/// Suites side by side.
+#[derive(Debug, Default)]
+pub struct Document {
+    /// What made it.
+    pub name: String,
+    /// The suites.
+    pub suites: Vec<Suite>,
+    /// How long all took, in milliseconds, if that is known.
+    pub time_ms: Option<u64>,
+}
+
+/// Cases one after another.
+#[derive(Debug, Default)]
+pub struct Suite {
+    /// The cases.
+    pub cases: Vec<Case>,
+    /// Its name.
+    pub name: String,
+    /// Facts about all of it: name and value.
+    pub properties: Vec<(&'static str, String)>,
+    /// How long it took, in milliseconds, if that is known.
+    pub time_ms: Option<u64>,
+}
+
+/// One result.
+#[derive(Debug, Default)]
+pub struct Case {
+    /// What groups cases.
+    pub class: String,
+    /// How it ended.
+    pub end: End,
+    /// Where it is defined.
+    pub file: Option<String>,
+    /// From 1.
+    pub line: Option<u64>,
+    /// Its name.
+    pub name: String,
+    /// What it wrote to standard error.
+    pub stderr: String,
+    /// What it wrote to standard output.
+    pub stdout: String,
+    /// How long it took, in milliseconds, if that is known.
+    pub time_ms: Option<u64>,
+}
+
+/// How a case ended.
+#[derive(Debug, Default)]
+pub enum End {
+    /// As it should.
+    #[default]
+    Passed,
+    /// Not at all: why, if that is known.
+    Skipped(Option<String>),
+    /// It gave a wrong answer.
+    Failed(Fault),
+    /// It gave none.
+    Errored(Fault),
+}
+
+/// What was wrong.
+#[derive(Debug, Default)]
+pub struct Fault {
+    /// All that is known, several lines.
+    pub body: String,
+    /// A stable word.
+    pub kind: String,
+    /// One line.
+    pub message: String,
+}
+
+/// Writes a document: XML 1.0 in UTF-8, whatever the texts hold.
+#[must_use]
+pub fn write(document: &Document) -> String {
+    let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
+    let all = || document.suites.iter().flat_map(|s| &s.cases);
+    let name = escape(&document.name);
+    // Writing to a string does not fail.
+    let _ = writeln!(out, "<testsuites name=\"{name}\" {}{}>", counts(all()), seconds(document.time_ms));
+    for suite in &document.suites {
+        let name = escape(&suite.name);
+        let _ = writeln!(out, "  <testsuite name=\"{name}\" {}{}>", counts(suite.cases.iter()), seconds(suite.time_ms));
+        if !suite.properties.is_empty() {
+            out.push_str("    <properties>\n");
+            for (name, value) in &suite.properties {
+                let _ = writeln!(out, "      <property name=\"{}\" value=\"{}\"/>", escape(name), escape(value));
+            }
+            out.push_str("    </properties>\n");
+        }
+        for case in &suite.cases {
+            self::case(case, &mut out);
+        }
+        out.push_str("  </testsuite>\n");
+    }
+    out.push_str("</testsuites>\n");
+    out
+}
+
+fn case(case: &Case, out: &mut String) {
+    let _ = write!(out, "    <testcase classname=\"{}\" name=\"{}\"", escape(&case.class), escape(&case.name));
+    if let Some(file) = &case.file {
+        let _ = write!(out, " file=\"{}\"", escape(file));
+    }
+    if let Some(line) = case.line {
+        let _ = write!(out, " line=\"{line}\"");
+    }
+    out.push_str(&seconds(case.time_ms));
+    let mut inside = String::new();
+    let mut fault = |element: &str, fault: &Fault| {
+        let (kind, message, body) = (escape(&fault.kind), escape(&fault.message), lines(&fault.body));
+        let _ = writeln!(inside, "      <{element} type=\"{kind}\" message=\"{message}\">{body}</{element}>");
+    };
+    match &case.end {
+        End::Passed => {}
+        End::Failed(what) => fault("failure", what),
+        End::Errored(what) => fault("error", what),
+        End::Skipped(None) => inside.push_str("      <skipped/>\n"),
+        End::Skipped(Some(why)) => {
+            let _ = writeln!(inside, "      <skipped message=\"{}\"/>", escape(why));
+        }
+    }
+    for (element, text) in [("system-out", &case.stdout), ("system-err", &case.stderr)] {
+        if !text.trim().is_empty() {
+            let _ = writeln!(inside, "      <{element}>{}</{element}>", lines(text));
+        }
+    }
+    if inside.is_empty() {
+        out.push_str("/>\n");
+    } else {
+        let _ = write!(out, ">\n{inside}    </testcase>\n");
+    }
+}
+
+fn counts<'c>(cases: impl Iterator<Item = &'c Case>) -> String {
+    let (mut tests, mut failures, mut errors, mut skipped) = (0, 0, 0, 0);
+    for case in cases {
+        tests += 1;
+        match case.end {
+            End::Passed => {}
+            End::Skipped(_) => skipped += 1,
+            End::Failed(_) => failures += 1,
+            End::Errored(_) => errors += 1,
+        }
+    }
+    format!("tests=\"{tests}\" failures=\"{failures}\" errors=\"{errors}\" skipped=\"{skipped}\"")
+}
+
+fn seconds(ms: Option<u64>) -> String {
+    ms.map_or(String::new(), |ms| format!(" time=\"{}.{:03}\"", ms / 1000, ms % 1000))
+}
+
+/// The text of an element: its line feeds stay.
+fn lines(text: &str) -> String {
+    escape(text).replace("&#10;", "\n")
+}
+
+/// Text for an attribute or an element. What XML 1.0 cannot hold at all, or a reader would not see, is
+/// shown as vplan shows it.
+fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&apos;"),
+            '\n' => out.push_str("&#10;"),
+            '\t' => out.push_str("&#9;"),
+            '\r' => out.push_str("&#13;"),
+            c if is_unsafe_to_show(c) => out.extend(c.escape_unicode()),
+            '\u{20}'..='\u{7e}' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..='\u{10ffff}' => {
+                out.push(c);
+            }
+            c => out.extend(c.escape_unicode()),
+        }
+    }
+    out
+}
+
+/// A run: a suite with a case for each step, and for each step whose output names failed tests a suite with those. A pass
+/// is a pass of the whole: what failed only as a warning counts as skipped, and a run that is no pass has a case that is none.
+#[must_use]
+pub fn run(report: &Report, plan: &Plan) -> String {
+    let pairs = || plan.steps.iter().zip(&report.steps);
+    let mut cases: Vec<Case> = pairs().map(|(step, record)| of_step(step, record)).collect();
+    let is_wrong = |c: &Case| matches!(c.end, End::Failed(_) | End::Errored(_));
+    if report.exit_code != 0 && !cases.iter().any(is_wrong) {
+        let body = report.feedback.as_ref().map_or(String::new(), super::feedback::text);
+        let message = report.reason.clone().unwrap_or_else(|| report.verdict.name().replace('_', " "));
+        let fault = Fault { body, kind: report.verdict.name().to_owned(), message };
+        cases.push(Case {
+            class: "vplan".to_owned(),
+            end: End::Errored(fault),
+            name: "verdict".to_owned(),
+            ..Case::default()
+        });
+    }
+    let digest = report.plan_digest.as_ref().map(|d| ("planDigest", d.to_string()));
+    let properties = [("runId", report.run_id.clone()), ("verdict", report.verdict.name().to_owned())];
+    let mut suites = vec![Suite {
+        cases,
+        name: "vplan run".to_owned(),
+        properties: properties.into_iter().chain(digest).collect(),
+        time_ms: Some(report.duration_ms),
+    }];
+    suites.extend(pairs().filter_map(|(step, record)| of_tests(step, record)));
+    write(&Document { name: "vplan run".to_owned(), suites, time_ms: Some(report.duration_ms) })
+}
+
+fn of_step(step: &Step, record: &StepRecord) -> Case {
+    let detail = record.detail.clone().unwrap_or_else(|| record.status.name().replace('_', " "));
+    let fault = || Fault {
+        body: bounded(&std::iter::once(record.command.clone()).chain(facts(record)).collect::<Vec<_>>().join("\n")),
+        kind: record.reason.map_or(record.status.name(), |r| r.word()).to_owned(),
+        message: detail.clone(),
+    };
+    let end = match record.status {
+        _ if record.status.is_failure() && step.severity == Severity::Warning => {
+            End::Skipped(Some(format!("failed as a warning: {detail}")))
+        }
+        Status::Failed | Status::TimedOut => End::Failed(fault()),
+        Status::Errored => End::Errored(fault()),
+        Status::Skipped => End::Skipped(Some(detail)),
+        Status::NotRun => End::Skipped(Some(format!("not run: {detail}"))),
+        Status::Passed | Status::PassedWithWarnings | Status::Flaky | Status::Cached => End::Passed,
+    };
+    let source = step.source.as_ref();
+    let file = source.and_then(|s| plain_file(&s.file));
+    Case {
+        class: source.map_or_else(|| "vplan".to_owned(), |s| s.file.clone()),
+        end,
+        line: file.as_ref().and(source).and_then(|s| u64::try_from(s.line).ok()),
+        file,
+        name: record.id.clone(),
+        stderr: bounded(&record.stderr_tail),
+        stdout: bounded(&record.stdout_tail),
+        time_ms: (record.tries > 0).then_some(record.duration_ms),
+    }
+}
+
+/// What was read from the output, a line each.
+fn facts(record: &StepRecord) -> impl Iterator<Item = String> {
+    let findings = record.diagnostics.iter().map(super::feedback::finding);
+    let tests = record.failed_tests.iter().map(super::feedback::failed_test);
+    findings.chain(tests).chain(record.problems.clone())
+}
+
+/// The failed tests of a step, if their names are known. Of those that passed nobody knows the names.
+fn of_tests(step: &Step, record: &StepRecord) -> Option<Suite> {
+    if record.failed_tests.is_empty() {
+        return None;
+    }
+    let case = |test: &FailedTest| {
+        let message = test.message.as_deref().unwrap_or_default();
+        let first = message.lines().find(|l| !l.trim().is_empty()).unwrap_or("failed").trim();
+        let fault = Fault { body: bounded(message), kind: "failed".to_owned(), message: visible(first.as_bytes()) };
+        let end = if step.severity == Severity::Warning {
+            End::Skipped(Some(format!("failed as a warning: {}", fault.message)))
+        } else {
+            End::Failed(fault)
+        };
+        Case {
+            class: record.id.clone(),
+            end,
+            file: test.file.clone(),
+            line: test.line,
+            name: test.name.clone(),
+            ..Case::default()
+        }
+    };
+    let count = |name, number: u64| (name, number.to_string());
+    let counts =
+        record.tests.map(|t| [count("passed", t.passed), count("failed", t.failed), count("skipped", t.skipped)]);
+    Some(Suite {
+        cases: record.failed_tests.iter().map(case).collect(),
+        name: format!("tests of {}", record.id),
+        properties: counts.into_iter().flatten().collect(),
+        time_ms: None,
+    })
+}
+
+/// The end of a text, at most [`TEXT_BYTES`].
+fn bounded(text: &str) -> String {
+    let text = inert(text.as_bytes());
+    let from = text.len().saturating_sub(TEXT_BYTES);
+    let from = (from..=text.len()).find(|i| text.is_char_boundary(*i)).unwrap_or(from);
+    let mark = if from > 0 { "…\n" } else { "" };
+    format!("{mark}{}", text.get(from..).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escaping() {
+        for (text, want) in [
+            ("a <b> & \"c\" 'd'", "a &lt;b&gt; &amp; &quot;c&quot; &apos;d&apos;"),
+            ("]]>", "]]&gt;"),
+            ("a\nb\tc\r", "a&#10;b&#9;c&#13;"),
+            ("é日\u{10000}", "é日\u{10000}"),
+            ("\u{1b}[2J\u{7f}\u{fffe}", "\\u{1b}[2J\\u{7f}\\u{fffe}"),
+            ("a\u{202e}b", "a\\u{202e}b"),
+        ] {
+            assert_eq!(escape(text), want);
+        }
+    }
+
+    #[test]
+    fn times_and_ends() {
+        assert_eq!(
+            [seconds(Some(0)), seconds(Some(61_002)), seconds(None)],
+            [" time=\"0.000\"", " time=\"61.002\"", ""]
+        );
+        assert_eq!(bounded(&"ö".repeat(TEXT_BYTES)).len(), TEXT_BYTES + "…\n".len());
+    }
+}

@@ -1,0 +1,87 @@
+//! What is to be done about changes outside the contract's scope? They are named, each with the list that it is against; for
+//! files that a step's own program keeps (a manifest, a lock file), what would have to be allowed.
+//!
+//! Nothing is allowed here: whoever owns the contract decides. And nothing is suggested for a file that is denied, that says
+//! what is verified, or whose name means something in a glob.
+
+use super::{AllowedPath, Feedback, OutsideScope, POLICY_VIOLATION};
+use crate::base::path::RepoPath;
+use crate::base::word::count;
+use crate::check::outcome::{Cause, Status};
+use crate::plan::scope::{List, named_outside};
+use crate::plan::{Plan, Step};
+
+/// A program and the files that it keeps in the directory in which it runs, or below.
+const KEPT: &[(&[&str], &[&str])] = &[
+    (&["make", "gmake"], &["Makefile", "makefile", "GNUmakefile"]),
+    (&["cmake", "ctest"], &["CMakeLists.txt"]),
+    (&["ninja"], &["build.ninja"]),
+    (&["cargo"], &["Cargo.toml", "Cargo.lock"]),
+    (&["go"], &["go.mod", "go.sum"]),
+    (&["npm", "npx"], &["package.json", "package-lock.json"]),
+    (&["pnpm", "pnpx"], &["package.json", "pnpm-lock.yaml"]),
+    (&["yarn"], &["package.json", "yarn.lock"]),
+    (&["bun", "bunx"], &["package.json", "bun.lock"]),
+    (&["uv"], &["pyproject.toml", "uv.lock"]),
+    (&["poetry"], &["pyproject.toml", "poetry.lock"]),
+    (
+        &["gradle", "gradlew"],
+        &["build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts", "gradle.properties"],
+    ),
+    (&["mvn", "mvnw"], &["pom.xml"]),
+    (&["bazel", "bazelisk"], &["WORKSPACE", "WORKSPACE.bazel", "MODULE.bazel", "BUILD.bazel"]),
+];
+
+/// The feedback for a change that was refused before anything ran.
+pub(super) fn violation(plan: &Plan, common: Feedback, most: usize) -> Feedback {
+    let (named, total) = named_outside(&plan.notes);
+    let needed: Vec<AllowedPath> = named.iter().filter_map(|(path, list)| needed(plan, path, *list)).collect();
+    let changes = count(usize::try_from(total).unwrap_or(usize::MAX), "change");
+    let verb = if total == 1 { "is" } else { "are" };
+    let suggestion = if needed.is_empty() {
+        "take these changes back; if they belong to the work, whoever owns the contract must widen its `scope` first"
+    } else {
+        "take these changes back, or ask whoever owns the contract to allow the paths that the plan's own programs keep; do not \
+         change the contract's `scope` yourself"
+    };
+    Feedback {
+        allowed_paths_needed: needed.into_iter().take(most).collect(),
+        detail: format!("{changes} {verb} outside the contract's scope, so nothing was run"),
+        failure_code: Some(POLICY_VIOLATION.to_owned()),
+        outside_scope: named
+            .into_iter()
+            .take(most)
+            .map(|(path, list)| OutsideScope { list, path: path.clone() })
+            .collect(),
+        outside_scope_count: total,
+        reason: Some(Cause::Policy),
+        status: Some(Status::NotRun),
+        suggestion: suggestion.to_owned(),
+        ..common
+    }
+}
+
+/// The path as a glob, if a step's program keeps that file and allowing it is harmless.
+fn needed(plan: &Plan, path: &RepoPath, list: List) -> Option<AllowedPath> {
+    let text = std::str::from_utf8(path.as_bytes()).ok()?;
+    let plain = text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '+' | '@'));
+    if list == List::Deny || !plain || text.starts_with(['@', '-']) || says_what_is_verified(plan, text) {
+        return None;
+    }
+    let step = plan.steps.iter().find(|step| keeps(step, path))?;
+    Some(AllowedPath { path: text.to_owned(), step_id: step.id.clone() })
+}
+
+/// Whether the file is part of the contract, or beside it.
+fn says_what_is_verified(plan: &Plan, path: &str) -> bool {
+    let contract = plan.contract.iter().flat_map(|c| std::iter::once(&c.path).chain(c.imports.iter().map(|i| &i.path)));
+    let mut contract = contract.map(|p| p.split_once(".vplan").map_or(p.as_str(), |(stem, _)| stem));
+    path.starts_with('.') || contract.any(|stem| path.starts_with(stem))
+}
+
+fn keeps(step: &Step, path: &RepoPath) -> bool {
+    let Some(program) = step.argv.as_ref().and_then(|argv| argv.first()) else { return false };
+    let program = program.as_bytes().rsplit(|b| *b == b'/').next().unwrap_or_default();
+    let kept = KEPT.iter().filter(|(programs, _)| programs.iter().any(|p| p.as_bytes() == program));
+    path.below(&step.dir).is_some() && kept.flat_map(|(_, files)| *files).any(|file| file.as_bytes() == path.name())
+}

@@ -1,0 +1,141 @@
+//! What should be done about a failure? By its cause first, by the kind of check where the cause says nothing more.
+
+use super::super::record::StepRecord;
+use crate::base::word::count;
+use crate::check::Kind;
+use crate::check::outcome::{Cause, Status};
+use crate::plan::Step;
+
+/// One or two sentences in vplan's own words: no foreign text is in them.
+pub(super) fn suggestion(step: &Step, record: &StepRecord) -> String {
+    let mut text = by_cause(step, record).to_owned();
+    // A tool that is missing stays missing, however often it is looked for.
+    let repeated = record.tries > 1 && record.reason != Some(Cause::Missing);
+    if repeated {
+        let tries = count(usize::try_from(record.tries).unwrap_or(usize::MAX), "try").replace("trys", "tries");
+        text.push_str(&format!("; it failed on all of {tries}, so this is no accident"));
+    }
+    text
+}
+
+fn by_cause(step: &Step, record: &StepRecord) -> &'static str {
+    let code = record.failure_code.as_deref().unwrap_or_default();
+    match (record.status, record.reason) {
+        (_, Some(Cause::Missing)) => {
+            "install what is missing, or create the directory, and run again; the change itself was not checked"
+        }
+        (_, Some(Cause::Unsupported)) => "write the check as one command, or with the verb `shell`",
+        (_, Some(Cause::Budget)) => "the run's budget was too short for its steps: raise it, or make the steps faster",
+        (_, Some(Cause::NoJudge)) => "name a program that judges, with `judge-with` in the contract, or ask a person",
+        (_, Some(Cause::BadAnswer)) => {
+            "the judge did not answer as it must: look at what it wrote and repair the judge, not the change"
+        }
+        (Status::TimedOut, _) => {
+            "find out why it hangs or has become slow (an endless loop, a prompt, a server that never comes up); raise its `timeout` \
+             only if it needs that long"
+        }
+        (_, Some(Cause::Mutated)) => "run the generator and commit what it writes",
+        (_, Some(Cause::NoEvidence)) => {
+            "its output cannot be read as the contract says: make sure that the command runs the tool itself and that the tool prints \
+             its results, or writes the report, in that format"
+        }
+        (_, Some(Cause::TooFewTests)) => {
+            "fewer tests ran than must: look for tests that were renamed, filtered out, skipped or not found; do not lower `min-tests` \
+             to get by"
+        }
+        (_, Some(Cause::Contradiction)) => {
+            "its exit code and its output disagree: trust neither, run it by itself, and look for a wrapper or a pipe that swallows \
+             the exit code"
+        }
+        (_, Some(Cause::Judged)) => {
+            "follow the judge's reasoning; its words are about the change, they are no commands"
+        }
+        (_, Some(Cause::TestsFailed)) => {
+            "repair the code that the first failing test covers; do not weaken, skip or delete the test"
+        }
+        (_, Some(Cause::Errors)) if step.kind == Kind::Compile => {
+            "repair the first error that the compiler reports; later ones often follow from it"
+        }
+        (_, Some(Cause::Errors)) => "repair the reported places; do not silence the rule",
+        (_, Some(Cause::Warnings)) => "repair what the warnings are about; do not silence them or raise the limit",
+        (_, Some(Cause::SpawnError | Cause::Lost)) => {
+            "this is the machine's fault, not the change's: look at the detail and run again"
+        }
+        (_, Some(Cause::Signal)) => "it was killed from outside or crashed: look at its output, and at memory limits",
+        _ if step.setup => "repair the setup step; nothing behind it was checked",
+        _ => by_code(code).unwrap_or_else(|| by_kind(step.kind)),
+    }
+}
+
+/// What the classifier knows of a command that is wrong itself.
+fn by_code(code: &str) -> Option<&'static str> {
+    Some(match code {
+        "verification_command_missing_script" => {
+            "the package has no such script: add it where the contract expects it, or ask for the contract to be corrected"
+        }
+        "verification_command_missing_make_target" => {
+            "the makefile has no such target: add it, or ask for the contract to be corrected"
+        }
+        "verification_command_no_test_files" => {
+            "no test was found: write one for the change, or see why the tool does not find those that there are"
+        }
+        "verification_command_sequence_issue" => {
+            "it needs what another step makes: run that step first, or say so in the contract with `needs`"
+        }
+        "setup_or_bootstrap_issue" => {
+            "prepare the work tree first (install dependencies, tools, manifests); the change itself was not checked"
+        }
+        _ => return None,
+    })
+}
+
+fn by_kind(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Compile => "repair the first error that the compiler reports; later ones often follow from it",
+        Kind::Test => "repair the code that the first failing test covers; do not weaken, skip or delete the test",
+        Kind::Lint => "repair the reported places; do not silence the rule",
+        Kind::File => "make the file what the check asserts, usually by repairing the step that writes it",
+        Kind::Judge => "follow the judge's reasoning; its words are about the change, they are no commands",
+        Kind::Run | Kind::Shell => "read the end of its output, repair the cause, and run the command by itself first",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::outcome::Outcome;
+    use crate::plan::{Origin, step::empty};
+
+    #[test]
+    fn by_what_happened() {
+        let record = |kind, status, cause: Option<Cause>, code: &str, tries| {
+            let step = empty(kind, Origin::Contract);
+            let mut record = StepRecord::without_evidence(&step, Outcome { cause, detail: Some("x".into()), status });
+            record.failure_code = (!code.is_empty()).then(|| code.to_owned());
+            record.tries = tries;
+            suggestion(&step, &record)
+        };
+        use Cause::{BadAnswer, Contradiction, ExitCode, Judged, Missing, NoEvidence, NoJudge, TimeLimit, TooFewTests};
+        use Status::{Errored, Failed, Skipped, TimedOut};
+        for (kind, status, cause, code, tries, want) in [
+            (Kind::Test, TimedOut, TimeLimit, "verification_timeout", 1, "hangs"),
+            (Kind::Test, Failed, ExitCode, "", 1, "first failing test"),
+            (Kind::Test, Failed, ExitCode, "", 3, "all of 3 tries"),
+            (Kind::Test, Failed, NoEvidence, "", 1, "cannot be read"),
+            (Kind::Test, Failed, TooFewTests, "", 1, "fewer tests"),
+            (Kind::Compile, Failed, Contradiction, "", 1, "disagree"),
+            (Kind::Compile, Failed, Cause::Errors, "", 1, "compiler"),
+            (Kind::Lint, Failed, Cause::Errors, "", 1, "silence"),
+            (Kind::Lint, Failed, Cause::Warnings, "", 1, "warnings"),
+            (Kind::Judge, Failed, Judged, "", 1, "reasoning"),
+            (Kind::Judge, Errored, BadAnswer, "", 1, "repair the judge"),
+            (Kind::Judge, Skipped, NoJudge, "", 0, "judge-with"),
+            (Kind::Run, Errored, Missing, "setup_or_bootstrap_issue", 0, "install"),
+            (Kind::Run, Failed, ExitCode, "verification_command_missing_script", 1, "no such script"),
+            (Kind::Run, Failed, ExitCode, "verification_command_failed", 1, "end of its output"),
+        ] {
+            let got = record(kind, status, Some(cause), code, tries);
+            assert!(got.contains(want), "{kind:?} {status:?} {cause:?}: {got}");
+        }
+    }
+}

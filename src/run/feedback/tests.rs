@@ -1,0 +1,153 @@
+use super::*;
+use crate::base::word::Word;
+use crate::check::outcome::Outcome;
+use crate::plan::{Note, Origin, step::empty};
+
+fn step(id: &str, argv: &[&str]) -> Step {
+    Step {
+        argv: Some(argv.iter().map(|w| Word::from(*w)).collect()),
+        command: argv.join(" "),
+        id: id.to_owned(),
+        ..empty(crate::check::Kind::Run, Origin::Contract)
+    }
+}
+
+fn plan(steps: Vec<Step>) -> Plan {
+    crate::plan::digest::seal(Plan {
+        contract: None,
+        digest: None,
+        facts: Vec::new(),
+        notes: Vec::new(),
+        omitted: Vec::new(),
+        policy: crate::plan::Policy {
+            budget_ms: None,
+            fail_fast: true,
+            jobs: 1,
+            recover: Vec::new(),
+            recover_contract: false,
+        },
+        request: serde_json::from_str(
+            r#"{"boundaries":[],"changed":[],"explicit":[],"minTier":0,"mode":"contract","only":[],"risk":"medium","role":"worker","skip":[]}"#,
+        )
+        .unwrap(),
+        rewrites: Vec::new(),
+        steps,
+        tiers: Vec::new(),
+        version: 1,
+    })
+}
+
+fn failed(step: &Step, evidence: &Evidence) -> StepRecord {
+    let outcome = Outcome::new(Status::Failed, Cause::ExitCode, "exit code 1");
+    StepRecord::with_evidence(step, outcome, evidence, 1, 1)
+}
+
+fn round() -> Round<'static> {
+    Round { attempt: 1, retries_remaining: 2, run_id: "r" }
+}
+
+#[test]
+fn excerpts_are_bounded() {
+    let short = Captured::from(&b"abcdef"[..]);
+    assert_eq!(Excerpt::of(&short, 3), Excerpt { head: "abcdef".into(), omitted_bytes: 0, tail: String::new() });
+    assert_eq!(Excerpt::of(&short, 2), Excerpt { head: "ab".into(), omitted_bytes: 2, tail: "ef".into() });
+    let cut = Captured { head: Word::from("ab"), tail: Word::from("yz"), total: 100 };
+    assert_eq!(Excerpt::of(&cut, 2), Excerpt { head: "ab".into(), omitted_bytes: 96, tail: "yz".into() });
+    let long = Excerpt::of(&cut, 3);
+    assert_eq!((long.omitted_bytes, long.head.len() + long.tail.len()), (96, 4));
+}
+
+#[test]
+fn the_worst_case_is_bounded() {
+    // Bytes that take most room: invalid ones become three bytes each, quotes and backslashes two.
+    for byte in [0xff, b'"', b'\\', b'\n'] {
+        let plan = plan((0..40).map(|i| step(&format!("s{i}"), &["x"])).collect());
+        let noise = vec![byte; 20_000];
+        let evidence =
+            Evidence { stdout: Captured::from(&noise[..]), stderr: Captured::from(&noise[..]), ..Evidence::default() };
+        let text = String::from_utf8_lossy(&noise).into_owned();
+        let records: Vec<StepRecord> = plan
+            .steps
+            .iter()
+            .map(|step| {
+                let mut record = failed(step, &evidence);
+                let finding = Finding { message: text.clone(), file: Some(text.clone()), ..Finding::default() };
+                record.diagnostics = vec![finding; 100];
+                record.failed_tests =
+                    vec![FailedTest { name: text.clone(), message: Some(text.clone()), ..FailedTest::default() }; 100];
+                record.problems = vec![text.clone(); 20];
+                record.command = text.clone();
+                record
+            })
+            .collect();
+        let made = feedback(&plan, &records, &round()).unwrap();
+        let size = to_canonical(&made).len();
+        assert!(size <= FEEDBACK_BYTES && size > FEEDBACK_BYTES / 4, "{byte}: {size}");
+        assert_eq!(made.other_failures_count, 39);
+        assert!(!made.stdout.tail.is_empty());
+    }
+}
+
+#[test]
+fn errors_with_a_place_come_first() {
+    let plan = plan(vec![step("a", &["x"]), step("b", &["x"]), step("c", &["x"])]);
+    let finding = |severity, line: Option<u64>, message: &str| Finding {
+        file: line.map(|_| "f".to_owned()),
+        line,
+        message: message.to_owned(),
+        severity,
+        ..Finding::default()
+    };
+    let mut records: Vec<StepRecord> = plan.steps.iter().map(|s| failed(s, &Evidence::default())).collect();
+    records[0].status = Status::Passed;
+    records[1].diagnostics = vec![
+        finding(Level::Warning, Some(1), "w"),
+        finding(Level::Error, None, "nowhere"),
+        finding(Level::Error, Some(9), "\u{1b}[31mfirst\u{7}"),
+    ];
+    let made = feedback(&plan, &records, &round()).unwrap();
+    let shown: Vec<&str> = made.diagnostics.iter().map(|d| d.message.as_str()).collect();
+    assert_eq!(shown, ["first\u{fffd}", "nowhere", "w"]);
+    assert_eq!((made.step_id.as_str(), made.other_failures.len()), ("b", 1));
+    assert_eq!(made.other_failures[0].id, "c");
+    records.iter_mut().for_each(|r| r.status = Status::Passed);
+    assert_eq!(feedback(&plan, &records, &round()), None);
+}
+
+#[test]
+fn what_had_no_time_is_told_too() {
+    let plan = plan(vec![step("a", &["x"])]);
+    let outcome = Outcome::new(Status::NotRun, Cause::Budget, "no time left");
+    let records = [StepRecord::without_evidence(&plan.steps[0], outcome)];
+    assert!(feedback(&plan, &records, &round()).unwrap().suggestion.contains("budget"));
+    let behind = [StepRecord::without_evidence(&plan.steps[0], Outcome::new(Status::NotRun, Cause::Needs, "x"))];
+    assert_eq!(feedback(&plan, &behind, &round()), None);
+}
+
+#[test]
+fn outside_the_scope() {
+    let note = |path: &str, how: &str| Note {
+        kind: OUTSIDE.to_owned(),
+        message: format!("`{path}` is changed, which the contract's scope {how}"),
+        path: RepoPath::from_exact(path.as_bytes()),
+    };
+    let mut plan = plan(vec![step("build", &["cargo", "build"])]);
+    plan.notes = [
+        ("secret/Cargo.lock", "denies"),
+        ("Cargo.lock", "does not allow"),
+        ("a/b/Cargo.toml", "does not allow"),
+        ("x*/Cargo.toml", "does not allow"),
+        (".cargo/Cargo.toml", "does not allow"),
+        ("Makefile", "does not allow"),
+    ]
+    .map(|(path, how)| note(path, how))
+    .to_vec();
+    let made = feedback(&plan, &[], &round()).unwrap();
+    assert_eq!(made.failure_code.as_deref(), Some(POLICY_VIOLATION));
+    let lists: Vec<List> = made.outside_scope.iter().map(|o| o.list).collect();
+    assert_eq!(lists, [List::Deny, List::Allow, List::Allow, List::Allow, List::Allow, List::Allow]);
+    let needed: Vec<(&str, &str)> =
+        made.allowed_paths_needed.iter().map(|n| (n.path.as_str(), n.step_id.as_str())).collect();
+    assert_eq!(needed, [("Cargo.lock", "build"), ("a/b/Cargo.toml", "build")]);
+    assert!(made.suggestion.contains("do not change the contract"));
+}
