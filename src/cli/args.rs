@@ -181,6 +181,8 @@ pub enum Command {
     Plan(PlanArgs),
     /// Verify this change: plan, execute, repair the plan where the plan was wrong, report.
     Run(Box<Run>),
+    /// Verify, have a command repair what failed, and verify again, until there is a decision.
+    Loop(Box<super::command::r#loop::Loop>),
     /// Record rounds of work by hand, and show how subjects stand.
     Gate(super::command::gate::Gate),
     /// Join the reports of all shards of a plan into one verdict.
@@ -411,7 +413,7 @@ pub struct PlanArgs {
 }
 
 /// `vplan run`
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(after_help = verdicts!())]
 pub struct Run {
     /// The request.

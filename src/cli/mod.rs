@@ -54,6 +54,7 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Command::Explain(args) => command::explain::run(&line.global, &args, &terminal),
         Command::Plan(args) => command::plan::run(&line.global, &args, &terminal),
         Command::Run(args) => command::run::run(&line.global, &args, &terminal),
+        Command::Loop(args) => command::r#loop::run(&line.global, &args, &terminal),
         Command::Gate(args) => command::gate::run(&line.global, &args, &terminal),
         Command::Merge(args) => command::merge::run(&line.global, &args, &terminal),
         Command::Feedback(args) => command::feedback::run(&line.global, &args, &terminal),

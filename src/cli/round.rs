@@ -234,10 +234,10 @@ impl<'k> Keeper<'k> {
     ///
     /// # Errors
     /// As [`Keeper::open`].
-    pub fn by_hand(global: &Global, subject: &str, site: &Site, contract: &Contract) -> Result<Self, Failure> {
+    pub fn by_hand(global: &Global, subject: &str, site: &Site, contract: Option<&Contract>) -> Result<Self, Failure> {
         named(subject)?;
         let keeping = Keeping::File(LedgerFile::new(state(global, site)?));
-        let terms = Terms::of(Some(&contract.gate));
+        let terms = Terms::of(contract.map(|c| &c.gate));
         let subject = subject.to_owned();
         Ok(Self { keeping, subject, status: None, terms, attempt: 1, fault: RefCell::default() })
     }

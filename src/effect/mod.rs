@@ -9,6 +9,7 @@ pub mod drive;
 pub mod environment;
 pub mod facts;
 pub mod files;
+pub mod fixer;
 pub mod git;
 pub mod github;
 pub mod import;

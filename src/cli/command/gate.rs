@@ -163,7 +163,7 @@ fn record(global: &Global, args: &RecordArgs, format: Format, terminal: &Termina
     let site = locate(global)?;
     let loaded = load_contract(&site, global)?;
     let Some(contract) = &loaded.contract else { return Err(invalid(loaded)) };
-    let keeper = Keeper::by_hand(global, &args.subject, &site, contract)?;
+    let keeper = Keeper::by_hand(global, &args.subject, &site, Some(contract))?;
     let tree = tree(&site, Some(contract), global, &[]);
     let recorded = keeper.note(args.changed, Said::ByHand(args.status.into()), &tree)?;
     let exit = recorded.exit(Exit::Success.code());

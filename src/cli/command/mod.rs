@@ -13,6 +13,7 @@ pub mod help;
 pub mod import;
 pub mod init;
 pub mod lock;
+pub mod r#loop;
 pub mod man;
 pub mod merge;
 pub mod plan;

@@ -278,7 +278,7 @@ fn expected(args: &Run, plan: &Plan) -> Result<(), Failure> {
     }
 }
 
-fn grants(args: &Run) -> Result<Grants, Failure> {
+pub(super) fn grants(args: &Run) -> Result<Grants, Failure> {
     if let Some(name) = args.grant_env.iter().find(|n| !is_env_name(n)) {
         let message = format!("`{}` is no name of a variable", visible(name.as_bytes()));
         return Err(Failure::usage("vplan::usage::grant_env", message).help("`--grant-env NAME`, without a value"));
