@@ -84,6 +84,9 @@ pub fn tree<'a>(site: &'a Site, contract: Option<&Contract>, global: &Global, ow
     }
 }
 
+/// Why a run escalates whose round could not be recorded.
+pub const NOT_RECORDED: &str = "not_recorded";
+
 /// Where rounds are kept.
 #[derive(Debug)]
 pub enum Keeping<'k> {
@@ -191,7 +194,7 @@ impl<'k> Keeper<'k> {
             Err(failure) => {
                 // What is not recorded is not confirmed, however green it is.
                 report.decision = Decision::Escalate;
-                report.decision_reason = Some("not_recorded".to_owned());
+                report.decision_reason = Some(NOT_RECORDED.to_owned());
                 report.exit_code = failure.exit;
                 self.fault.replace(Some(failure));
             }

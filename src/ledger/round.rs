@@ -170,8 +170,7 @@ pub fn record(ledger: &Ledger, terms: &Terms, round: &Round<'_>) -> (Ledger, Rec
         verdict: heard.verdict,
         waivers: before.map(|e| e.waivers.clone()).unwrap_or_default(),
     };
-    let others_complete =
-        next.subjects.iter().filter(|e| e.subject != round.subject).all(|e| e.counter >= required);
+    let others_complete = next.subjects.iter().filter(|e| e.subject != round.subject).all(|e| e.counter >= required);
     let (decision, reason) = decide(&entry, heard.failed, terms, others_complete);
     entry.decision = decision;
     if let (Decision::Advance, Some(reason)) = (decision, reason) {

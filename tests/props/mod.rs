@@ -4,6 +4,7 @@ mod diff;
 mod glob;
 mod imports;
 mod lang;
+mod ledger;
 mod lock;
 mod plan;
 mod recover;

@@ -242,7 +242,8 @@ fn show(global: &Global, args: &ShowArgs, format: Format, terminal: &Terminal) -
         for entry in &shown {
             let counter = entry.counter.min(required);
             text.push_str(&line(&entry.subject, counter, required, entry.decision, terminal.color));
-            let rounds = format!("{}, the last at {}", count(rounds(entry), "round"), visible(entry.ended_at.as_bytes()));
+            let rounds =
+                format!("{}, the last at {}", count(rounds(entry), "round"), visible(entry.ended_at.as_bytes()));
             text.push_str(&format!("  {}\n", paint(terminal.color, Tone::Faint, &rounds)));
         }
         if shown.is_empty() {
@@ -293,7 +294,8 @@ fn reset(global: &Global, args: &ResetArgs, format: Format, terminal: &Terminal)
         terminal.print_json(&Forgotten { reset, version: 1 });
     } else if !terminal.quiet {
         let names: Vec<String> = reset.iter().map(|s| format!("`{}`", visible(s.as_bytes()))).collect();
-        let what = if names.is_empty() { "nothing to forget".to_owned() } else { format!("forgot {}", names.join(", ")) };
+        let what =
+            if names.is_empty() { "nothing to forget".to_owned() } else { format!("forgot {}", names.join(", ")) };
         terminal.print(&format!("{what}\n"));
     }
     Ok(Exit::Success.code())

@@ -14,7 +14,7 @@ use crate::cli::error::Failure;
 use crate::cli::propose::words;
 use crate::cli::render::feedback;
 use crate::cli::render::style::{Tone, count, paint};
-use crate::cli::round::{Keeper, tree};
+use crate::cli::round::{Keeper, NOT_RECORDED, tree};
 use crate::cli::session::Session;
 use crate::cli::terminal::Terminal;
 use crate::effect::environment::Environment;
@@ -70,8 +70,8 @@ const LOOP: &str = "Loop";
 
 /// What means one run, not many.
 fn not_in_a_loop(arg: Arg) -> Arg {
-    let single =
-        ["plan", "allow_drift", "plan_as_is", "expect_digest", "shard", "attempt", "status", "events"].contains(&arg.get_id().as_str());
+    let single = ["plan", "allow_drift", "plan_as_is", "expect_digest", "shard", "attempt", "status", "events"]
+        .contains(&arg.get_id().as_str());
     if single { arg.hide(true).conflicts_with("fix") } else { arg }
 }
 
@@ -322,8 +322,12 @@ impl Task<'_> {
             let now = Pin::of(session);
             match pin {
                 Some(before) if *before != now && !allowed => {
-                    return Err(Failure::new(Exit::Escalated.code(), CHANGED, "the fixer changed the contract, what it imports, or its lock")
-                        .help("look at the change; `--allow-contract-change` goes on under the new contract"));
+                    return Err(Failure::new(
+                        Exit::Escalated.code(),
+                        CHANGED,
+                        "the fixer changed the contract, what it imports, or its lock",
+                    )
+                    .help("look at the change; `--allow-contract-change` goes on under the new contract"));
                 }
                 Some(before) => changed = *before != now,
                 None => {
@@ -339,8 +343,12 @@ impl Task<'_> {
                 match head {
                     // `--base` takes over where there was a commit; see `compare`.
                     Some(before) if *before != now => {
-                        return Err(Failure::new(Exit::Escalated.code(), MOVED, "HEAD is not what it was in the first round")
-                            .help("a fixer changes files, and leaves it to others to commit them"));
+                        return Err(Failure::new(
+                            Exit::Escalated.code(),
+                            MOVED,
+                            "HEAD is not what it was in the first round",
+                        )
+                        .help("a fixer changes files, and leaves it to others to commit them"));
                     }
                     Some(_) => {}
                     None => *head = Some(now),
@@ -388,6 +396,7 @@ impl Task<'_> {
         let last = round >= self.args.max_rounds;
         match report.decision {
             _ if report.verdict == Verdict::Cancelled => Some((Stop::Interrupted, report.exit_code)),
+            _ if report.decision_reason.as_deref() == Some(NOT_RECORDED) => Some((Stop::Escalated, report.exit_code)),
             Decision::Advance if exhausted => Some((Stop::Exhausted, exit(Exit::Incomplete))),
             Decision::Advance | Decision::Complete => Some((Stop::Passed, report.exit_code)),
             Decision::Fail => Some((Stop::Exhausted, exit(Exit::Exhausted))),
@@ -473,8 +482,8 @@ impl Task<'_> {
         let sign = paint(self.terminal.color, Tone::Warn, "↻");
         let mut text = format!("  {sign} fix: {changed} ({how}, {})\n", show_duration(repair.duration_ms));
         if repair.leaked > 0 {
-            let left = usize::try_from(repair.leaked).unwrap_or(usize::MAX);
-            text.push_str(&format!("    left {} behind, stopped\n", count(left, "process").replace("processs", "processes")));
+            let noun = if repair.leaked == 1 { "process" } else { "processes" };
+            text.push_str(&format!("    left {} {noun} behind, stopped\n", repair.leaked));
         }
         if let Some(log) = &repair.log {
             text.push_str(&format!("    {}\n", paint(self.terminal.color, Tone::Faint, &visible(log.as_bytes()))));
