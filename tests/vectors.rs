@@ -656,3 +656,76 @@ fn changed() {
         })
     });
 }
+
+/// One round: `gate record`, `gate reset`, or `run`.
+fn round_args(round: &Value, state: &str) -> Vec<String> {
+    let text = |key: &str| round[key].as_str().map(str::to_owned);
+    let words: Vec<String> = if let Some(subject) = text("reset") {
+        let which = if subject == "*" { vec!["--all".into()] } else { vec!["--subject".into(), subject] };
+        ["gate", "reset"].map(String::from).into_iter().chain(which).collect()
+    } else if let Some(subject) = text("run") {
+        let mut words: Vec<String> = ["run", "--subject"].map(String::from).into_iter().chain([subject]).collect();
+        words.extend(text("status").into_iter().flat_map(|s| ["--status".to_owned(), s]));
+        words
+    } else {
+        let flag = |key: &str| text(key).map(|value| [format!("--{key}"), value]);
+        let flags = ["subject", "status", "changed"].into_iter().filter_map(flag).flatten();
+        ["gate", "record"].map(String::from).into_iter().chain(flags).collect()
+    };
+    words.into_iter().chain(["--format", "json", "--state-dir", state].map(String::from)).collect()
+}
+
+fn play_round(repo: &Repo, round: &Value, want: &Value) -> Result<(), String> {
+    let state = repo.parent.path().join(if round.get("elsewhere").is_some() { "elsewhere" } else { "state" });
+    repo.write_all(&round["write"]);
+    strings(&round["remove"]).iter().for_each(|name| std::fs::remove_file(repo.root().join(name)).unwrap());
+    if let Some(text) = round["damage"].as_str() {
+        let mut damaged = 0;
+        for repository in std::fs::read_dir(&state).unwrap() {
+            for file in std::fs::read_dir(repository.unwrap().path()).unwrap() {
+                std::fs::write(file.unwrap().path(), text).unwrap();
+                damaged += 1;
+            }
+        }
+        assert!(damaged > 0);
+    }
+    let ran = repo.vplan(&round_args(round, state.to_str().unwrap()), &BTreeMap::new());
+    if want.get("failed").is_some() {
+        let ok = matches!(ran.code, Some(0 | 20 | 21 | 22 | 44) | None);
+        return if ok { Err(format!("expected an error, got {}", ran.shown())) } else { Ok(()) };
+    }
+    if let Some(code) = want["exit"].as_i64() {
+        ran.must_exit(code)?;
+    }
+    if ran.code == Some(2) {
+        return Ok(());
+    }
+    let got = ran.json()?;
+    for key in ["counter", "required", "decision"] {
+        if let Some(want) = want.get(key) {
+            same(key, &got[key], want)?;
+        }
+    }
+    if let Some(others) = want.get("others") {
+        let list = got["others"].as_array().cloned().unwrap_or_default();
+        let listed: serde_json::Map<String, Value> =
+            list.iter().map(|o| (o["subject"].as_str().unwrap().to_owned(), o["counter"].clone())).collect();
+        same("others", &json!(listed), others)?;
+    }
+    Ok(())
+}
+
+#[test]
+fn ledger() {
+    check("ledger", |case| {
+        let repo = Repo::new(&case.input["files"]);
+        write_contract(&repo, &case.input);
+        repo.commit();
+        let rounds = case.input["rounds"].as_array().unwrap();
+        for (index, round) in rounds.iter().enumerate() {
+            play_round(&repo, round, &case.expected["rounds"][index])
+                .map_err(|why| format!("round {}: {why}", index + 1))?;
+        }
+        Ok(())
+    });
+}

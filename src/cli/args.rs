@@ -12,7 +12,8 @@ use std::path::PathBuf;
 macro_rules! verdicts {
     () => {
         "Exit codes: 0 passed or nothing to verify; 1 vplan failed; 2 usage; 3 contract invalid or missing; 4 lock or plan drift; 5 \
-         setup; 40 a check failed; 41 compilation failed; 42 tests failed; 43 time is up; 44 incomplete; 130, 143 interrupted."
+         setup; 40 a check failed; 41 compilation failed; 42 tests failed; 43 time is up; 44 incomplete; 130, 143 interrupted. With a \
+         subject also: 20 to be confirmed again; 21 retries used up; 22 escalated."
     };
 }
 
@@ -21,7 +22,8 @@ const ABOUT: &str = concat!(
     verdicts!(),
     " Also: 40 a failed `test`, `fmt --check` or `--deny`; 45 the contract is weakened (`diff`).\n\nTopics: `vplan help language` \
      teaches the contract language, `vplan help environment` lists the variables that a step sees, `vplan help proposer` and `vplan help \
-     judge` say how other programs are asked, `vplan help events` says what each event of a run means."
+     judge` say how other programs are asked, `vplan help rounds` explains subjects, confirmations and decisions, `vplan help events` the \
+     events of a run, `vplan help integrations` shows vplan in other tools."
 );
 
 /// What `run` takes besides a request and a plan stands under this heading.
@@ -181,6 +183,10 @@ pub enum Command {
     Plan(PlanArgs),
     /// Verify this change: plan, execute, repair the plan where the plan was wrong, report.
     Run(Box<Run>),
+    /// Verify, have a command repair what failed, and verify again, until there is a decision.
+    Loop(Box<super::command::r#loop::Loop>),
+    /// Record rounds of work by hand, and show how subjects stand.
+    Gate(super::command::gate::Gate),
     /// Join the reports of all shards of a plan into one verdict.
     Merge(Merge),
     /// Say what failed in a run, and what to do about it: for a person, or for an agent.
@@ -219,7 +225,7 @@ pub enum Command {
     Completions(Completions),
     /// Print the manual page.
     Man(Man),
-    /// Help on a command, or on a topic: `language`, `environment`, `proposer`, `events`.
+    /// Help on a command, or on a topic: `language`, `environment`, `rounds`, `events`, `integrations`, `judge`, `proposer`.
     Help(Help),
 }
 
@@ -425,7 +431,7 @@ pub struct PlanArgs {
 }
 
 /// `vplan run`
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(after_help = verdicts!())]
 pub struct Run {
     /// The request.

@@ -1,8 +1,253 @@
 //! Whose round is a run, and what does the ledger make of it?
 
-use clap::Args;
+use super::args::Global;
+use super::error::Failure;
+use super::session::{Session, state};
+use crate::base::word::visible;
+use crate::contract::Contract;
+use crate::effect::contents::Tree;
+use crate::effect::ledger::{LedgerError, LedgerFile, PATIENCE};
+use crate::effect::load::Site;
+use crate::effect::records::wall_clock;
+use crate::ledger::round::{Change, Recorded, Round as Ended, Said, record};
+use crate::ledger::signature::signature;
+use crate::ledger::{Ledger, Status, Terms, wrong_name};
+use crate::run::report::{Decision, Report};
+use crate::run::verdict::{Exit, Verdict};
+use clap::{Args, ValueEnum};
+use std::cell::RefCell;
+use std::path::PathBuf;
 
 /// Flags of `run`.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Round")]
-pub struct Round {}
+pub struct Round {
+    /// Whose work this verifies: a task, a milestone. The round is recorded, and the decision is about all rounds so far; see `vplan
+    /// help rounds`.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["attempt", "shard"])]
+    pub subject: Option<String>,
+    /// What the caller says of the round. Without it a pass says that the work is done.
+    #[arg(long, value_name = "STATUS", requires = "subject")]
+    pub status: Option<Word>,
+}
+
+/// What a caller may say of a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Word {
+    /// The work is done.
+    Done,
+    /// There is more to do.
+    Continue,
+    /// There is more to do, for somebody else.
+    Rotate,
+    /// It does not go on without a person.
+    Stuck,
+}
+
+impl From<Word> for Status {
+    fn from(word: Word) -> Self {
+        match word {
+            Word::Done => Status::Done,
+            Word::Continue => Status::Continue,
+            Word::Rotate => Status::Rotate,
+            Word::Stuck => Status::Stuck,
+        }
+    }
+}
+
+impl From<LedgerError> for Failure {
+    fn from(error: LedgerError) -> Self {
+        Failure::new(Exit::Setup.code(), error.code(), error.to_string()).help(error.help())
+    }
+}
+
+/// Refuses what is no name of a subject.
+///
+/// # Errors
+/// Exit 2.
+pub fn named(subject: &str) -> Result<(), Failure> {
+    let Some(why) = wrong_name(subject) else { return Ok(()) };
+    let message = format!("the subject `{}` {why}", visible(subject.as_bytes()));
+    Err(Failure::usage("vplan::usage::subject", message)
+        .help("a subject is a short name of one line, such as `M1` or `specs/login.md`"))
+}
+
+/// What of a work tree counts as a change.
+#[must_use]
+pub fn tree<'a>(site: &'a Site, contract: Option<&Contract>, global: &Global, own: &[PathBuf]) -> Tree<'a> {
+    let produces = contract.map(|c| c.checks.iter().flat_map(|check| check.produces.iter().cloned()).collect());
+    Tree {
+        root: &site.root,
+        git: site.git.as_ref().ok().filter(|git| git.available().is_ok()),
+        produces: produces.unwrap_or_default(),
+        own: own.iter().chain(&global.state_dir).cloned().collect(),
+    }
+}
+
+/// Why a run escalates whose round could not be recorded.
+pub const NOT_RECORDED: &str = "not_recorded";
+
+/// Where rounds are kept.
+#[derive(Debug)]
+pub enum Keeping<'k> {
+    /// In the repository's ledger.
+    File(LedgerFile),
+    /// For as long as vplan runs: there is no subject.
+    Memory(&'k RefCell<Ledger>),
+}
+
+/// Who records the round that a run is.
+#[derive(Debug)]
+pub struct Keeper<'k> {
+    keeping: Keeping<'k>,
+    subject: String,
+    status: Option<Status>,
+    terms: Terms,
+    attempt: u32,
+    /// Why the round could not be recorded.
+    fault: RefCell<Option<Failure>>,
+}
+
+impl<'k> Keeper<'k> {
+    /// Reads the ledger, so that nothing runs that could not be recorded. None where there is no subject, and nobody keeps rounds
+    /// without one.
+    ///
+    /// # Errors
+    /// A name that is none (exit 2), a ledger that cannot be used (exit 5).
+    pub fn open(
+        global: &Global,
+        round: &Round,
+        memory: Option<&'k RefCell<Ledger>>,
+        session: &Session,
+    ) -> Result<Option<Self>, Failure> {
+        let mut terms = Terms::of(session.contract().map(|c| &c.gate));
+        let (keeping, attempt, subject) = match (&round.subject, memory) {
+            (Some(subject), _) => {
+                named(subject)?;
+                let file = LedgerFile::new(state(global, &session.site)?);
+                let attempt = file.read()?.attempt(subject);
+                (Keeping::File(file), attempt, subject.clone())
+            }
+            (None, Some(ledger)) => {
+                // Without a subject there is nothing that could be confirmed more than once.
+                terms.confirmations = 1;
+                (Keeping::Memory(ledger), ledger.borrow().attempt(""), String::new())
+            }
+            (None, None) => return Ok(None),
+        };
+        let status = round.status.map(Status::from);
+        Ok(Some(Self { keeping, subject, status, terms, attempt, fault: RefCell::default() }))
+    }
+
+    /// Which attempt this is, and how many rounds may follow the first one.
+    #[must_use]
+    pub fn attempt(&self) -> (u32, u32) {
+        (self.attempt, self.terms.retries)
+    }
+
+    /// Whether a pass has to be seen more than once: results of earlier runs must not stand for it then.
+    #[must_use]
+    pub fn confirms(&self) -> bool {
+        self.terms.confirmations > 1
+    }
+
+    /// Records the round and puts the decision into the report. A run that was interrupted is no round: nothing is recorded, and
+    /// the same attempt comes again.
+    pub fn conclude(&self, report: &mut Report, tree: &Tree<'_>) {
+        let has_subject = matches!(self.keeping, Keeping::File(_));
+        if has_subject {
+            report.subject = Some(self.subject.clone());
+            report.verdict_code = Some(report.exit_code);
+        }
+        if report.verdict == Verdict::Cancelled {
+            report.decision = Decision::Retry;
+            return;
+        }
+        let root = tree.root.to_string_lossy();
+        let passed = report.verdict.is_pass() && report.exit_code == 0;
+        let said = Said::Run {
+            exit: report.exit_code,
+            run_id: report.run_id.clone(),
+            signature: (!passed).then(|| signature(report, &root)),
+            status: self.status,
+            verdict: report.verdict,
+        };
+        match self.note(Change::Auto, said, tree) {
+            Ok(recorded) => {
+                if has_subject {
+                    report.counter = Some(recorded.counter);
+                    report.exit_code = recorded.exit(report.exit_code);
+                    report.others = Some(recorded.others);
+                    report.required = Some(recorded.required);
+                }
+                let advance = !has_subject && recorded.decision == Decision::Complete;
+                report.attempt = recorded.attempt;
+                report.decision = if advance { Decision::Advance } else { recorded.decision };
+                report.decision_reason = recorded.reason.map(|r| r.word().to_owned());
+                report.no_change = Some(recorded.no_change);
+                report.retries_remaining = recorded.retries_remaining;
+                if let Some(feedback) = &mut report.feedback {
+                    feedback.attempt_number = recorded.attempt;
+                    feedback.retries_remaining = recorded.retries_remaining;
+                }
+            }
+            Err(failure) => {
+                // What is not recorded is not confirmed, however green it is.
+                report.decision = Decision::Escalate;
+                report.decision_reason = Some(NOT_RECORDED.to_owned());
+                report.exit_code = failure.exit;
+                self.fault.replace(Some(failure));
+            }
+        }
+    }
+
+    /// Records a round of which somebody says how it was.
+    ///
+    /// # Errors
+    /// The files cannot be looked at, or the ledger cannot be used (exit 5).
+    pub fn note(&self, changed: Change, said: Said, tree: &Tree<'_>) -> Result<Recorded, Failure> {
+        match &self.keeping {
+            // The files are looked at while nobody else can record: what is compared and what is stored belong together.
+            Keeping::File(file) => file.change(PATIENCE, |ledger| self.made(ledger, changed, said, tree)),
+            Keeping::Memory(kept) => {
+                let (next, recorded) = self.made(&kept.borrow(), changed, said, tree)?;
+                kept.replace(next);
+                Ok(recorded)
+            }
+        }
+    }
+
+    fn made(
+        &self,
+        ledger: &Ledger,
+        changed: Change,
+        said: Said,
+        tree: &Tree<'_>,
+    ) -> Result<(Ledger, Recorded), Failure> {
+        let contents = tree.contents().map_err(|e| {
+            let message = format!("the files of the work tree cannot be listed: {e}");
+            Failure::new(Exit::Setup.code(), "vplan::ledger::contents", message)
+        })?;
+        let ended_at = wall_clock();
+        let round = Ended { changed, contents, ended_at: &ended_at, said, subject: &self.subject };
+        Ok(record(ledger, &self.terms, &round))
+    }
+
+    /// Who records by hand.
+    ///
+    /// # Errors
+    /// As [`Keeper::open`].
+    pub fn by_hand(global: &Global, subject: &str, site: &Site, contract: Option<&Contract>) -> Result<Self, Failure> {
+        named(subject)?;
+        let keeping = Keeping::File(LedgerFile::new(state(global, site)?));
+        let terms = Terms::of(contract.map(|c| &c.gate));
+        let subject = subject.to_owned();
+        Ok(Self { keeping, subject, status: None, terms, attempt: 1, fault: RefCell::default() })
+    }
+
+    /// Why the round could not be recorded, if it could not.
+    #[must_use]
+    pub fn fault(self) -> Option<Failure> {
+        self.fault.into_inner()
+    }
+}

@@ -53,6 +53,8 @@ pub struct Context<'a> {
     pub watch: &'a (dyn Fn(&Step) -> Watch + Sync),
     /// Who answers the questions of `judge` checks, if somebody does.
     pub judge: Option<&'a Judge<'a>>,
+    /// What steps find on their standard input, if that is not empty. A judge finds its question there.
+    pub input: Option<&'a [u8]>,
     /// How often [`Message::Tick`] comes while something runs; never without.
     pub tick: Option<Duration>,
 }

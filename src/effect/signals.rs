@@ -1,6 +1,6 @@
 //! Which signals does vplan listen to?
 
-use super::process::give_back;
+use super::process::{give_back, take_again};
 use rustix::process::Signal;
 use std::future::poll_fn;
 use std::io;
@@ -24,7 +24,13 @@ impl Signals {
     pub(super) fn listen() -> io::Result<Self> {
         let ignored = ignored();
         let heard = HEARD.into_iter().filter(|signal| ignored >> (signal.as_raw() - 1) & 1 == 0);
-        heard.map(|s| Ok((s, unix::signal(SignalKind::from_raw(s.as_raw()))?))).collect::<io::Result<_>>().map(Self)
+        let listen = |signal: Signal| {
+            let stream = unix::signal(SignalKind::from_raw(signal.as_raw()))?;
+            // It may have been listened to before, in an earlier round of a loop.
+            take_again(signal);
+            Ok((signal, stream))
+        };
+        heard.map(listen).collect::<io::Result<_>>().map(Self)
     }
 
     /// Waits for the next one. Nothing is lost when the wait is given up.

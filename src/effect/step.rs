@@ -173,7 +173,7 @@ impl<'e> Busy<'e> {
             dir: &self.step.dir,
             argv: argv.unwrap_or_default(),
             env: &environment.variables,
-            input: question,
+            input: question.or(context.input),
             secrets: &environment.secrets,
             log: logs.zip(self.log.clone()).map(|(folder, name)| LogPlace { folder, name }),
             max_output,

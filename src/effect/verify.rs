@@ -52,6 +52,8 @@ pub struct Run<'a> {
     pub tree: Option<Begun>,
     /// What the report says beside the plan and its steps.
     pub circumstances: Circumstances,
+    /// What becomes of the report before it is recorded: the ledger's decision. No signal ends vplan meanwhile.
+    pub conclude: &'a dyn Fn(&mut Report),
 }
 
 /// What an observer sees.
@@ -120,6 +122,7 @@ pub fn verify(plan: Plan, run: Run<'_>, see: &mut dyn FnMut(Seen<'_>)) -> Result
         tick,
         tree,
         mut circumstances,
+        conclude,
     } = run;
     let mut book = Book { record, events, journal: Journal::default(), fault: None, unsynced: false };
     circumstances.environment = environment.granted();
@@ -141,6 +144,7 @@ pub fn verify(plan: Plan, run: Run<'_>, see: &mut dyn FnMut(Seen<'_>)) -> Result
             evaluate,
             watch,
             judge,
+            input: None,
             tick,
         };
         let mut kept = BTreeMap::new();
@@ -179,6 +183,7 @@ pub fn verify(plan: Plan, run: Run<'_>, see: &mut dyn FnMut(Seen<'_>)) -> Result
     circumstances.tree = tree;
     let mut report = report(&plan, records, &ending, circumstances);
     report.notes.extend(changed);
+    conclude(&mut report);
     book.end(&report);
     let plan = Arc::unwrap_or_clone(plan);
     Ok(Verified { report, plan })

@@ -1,1 +1,276 @@
 //! What should the caller do next? Rounds of work in, a decision out (engine.md section 9).
+//!
+//! ```text
+//! ledger x gate x round --record--> ledger x decision        pure
+//! ```
+
+pub mod document;
+pub mod round;
+pub mod signature;
+
+use crate::base::canon::Digest;
+use crate::contract::Gate;
+use crate::run::report::{DEFAULT_RETRIES, Decision, Standing};
+use crate::run::verdict::Verdict;
+use serde::{Deserialize, Serialize};
+
+/// What `vplan help rounds` prints.
+pub const ROUNDS: &str = include_str!("rounds.md");
+
+/// How often in a row the same failure may come before it is a person's turn.
+pub const SAME_FAILURES: usize = 4;
+/// How many waivers of a subject are kept: the newest.
+const WAIVERS: usize = 32;
+
+/// What is known of all subjects of a repository.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Ledger {
+    /// What the files were when the last round of any subject ended; absent before the first one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contents: Option<Contents>,
+    /// How many rounds have been recorded, of all subjects together.
+    pub rounds: u64,
+    /// The subjects, ascending by name, each once.
+    pub subjects: Vec<Entry>,
+}
+
+/// The files of a work tree, as far as they are not ignored, without vplan's own and without what checks produce.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Contents {
+    /// Of their paths and contents.
+    pub digest: Digest,
+    /// How many there are.
+    pub files: u64,
+}
+
+/// What is known of one subject.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Entry {
+    /// How often its work has been confirmed in a row, as it was recorded: [`Ledger::counter`] reads it under a gate.
+    pub counter: u32,
+    /// What its last round came to.
+    pub decision: Decision,
+    /// When its last round ended, as the caller said it.
+    pub ended_at: String,
+    /// The failures of the last rounds in which verification failed, latest last: at most [`SAME_FAILURES`].
+    pub failures: Vec<Digest>,
+    /// Whether its last round changed nothing.
+    pub no_change: bool,
+    /// How many rounds it has had.
+    pub rounds: u64,
+    /// The run of its last round, if that was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<String>,
+    /// What was said of its last round, or what its verdict says.
+    pub status: Status,
+    /// The subject's name.
+    pub subject: String,
+    /// How many rounds of repair have been used up since it was last done.
+    pub used: u32,
+    /// The verdict of its last round, if that was a run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Verdict>,
+    /// When it was allowed to go on without a pass.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waivers: Vec<Waiver>,
+}
+
+/// A subject was allowed to go on although its retries were used up (`on-exhausted allow`).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Waiver {
+    /// When, as the caller said it.
+    pub at: String,
+    /// Why: `verification_failed_max_retries`.
+    pub reason: String,
+    /// In which of the subject's rounds, from 1.
+    pub round: u64,
+}
+
+/// What a caller says of a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// The work is done.
+    Done,
+    /// There is more to do.
+    Continue,
+    /// There is more to do, for somebody else, or for a fresh session.
+    Rotate,
+    /// It does not go on without a person.
+    Stuck,
+}
+
+/// What a gate asks for, its defaults filled in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Terms {
+    /// N, at least 1.
+    pub confirmations: u32,
+    /// What follows when the retries are used up.
+    pub exhausted: Exhausted,
+    /// What a change does to other subjects.
+    pub propagate: Propagate,
+    /// How many rounds of repair may follow the first one.
+    pub retries: u32,
+}
+
+/// `on-exhausted`
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exhausted {
+    /// Give up.
+    Fail,
+    /// A person decides.
+    Escalate,
+    /// Go on, with a waiver.
+    Allow,
+}
+
+/// `propagate`
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Propagate {
+    /// Who stood at N falls to N - 1.
+    Downgrade,
+    /// All fall to 0.
+    Reset,
+    /// Nothing.
+    Off,
+}
+
+impl Terms {
+    /// Of a gate; none is one without a line. The strictest meaning stands for a word that no checked contract has.
+    #[must_use]
+    pub fn of(gate: Option<&Gate>) -> Self {
+        let none = Gate::default();
+        let gate = gate.unwrap_or(&none);
+        Self {
+            confirmations: gate.confirmations.unwrap_or(1).max(1),
+            exhausted: match gate.on_exhausted.as_deref() {
+                Some("allow") => Exhausted::Allow,
+                Some("escalate") => Exhausted::Escalate,
+                _ => Exhausted::Fail,
+            },
+            propagate: match gate.propagate.as_deref() {
+                None | Some("downgrade") => Propagate::Downgrade,
+                Some("off") => Propagate::Off,
+                Some(_) => Propagate::Reset,
+            },
+            retries: gate.retries.unwrap_or(DEFAULT_RETRIES),
+        }
+    }
+}
+
+impl Ledger {
+    /// What is known of a subject.
+    #[must_use]
+    pub fn entry(&self, subject: &str) -> Option<&Entry> {
+        let at = self.position(subject).ok()?;
+        self.subjects.get(at)
+    }
+
+    /// A subject's counter under a gate that asks for so many confirmations; 0 for a new one.
+    #[must_use]
+    pub fn counter(&self, subject: &str, confirmations: u32) -> u32 {
+        self.entry(subject).map_or(0, |e| e.counter.min(confirmations))
+    }
+
+    /// Which attempt at its work a subject's next round is, from 1.
+    #[must_use]
+    pub fn attempt(&self, subject: &str) -> u32 {
+        self.entry(subject).map_or(0, |e| e.used).saturating_add(1)
+    }
+
+    /// All subjects but one, with their counters.
+    #[must_use]
+    pub fn others(&self, subject: &str, confirmations: u32) -> Vec<Standing> {
+        let others = self.subjects.iter().filter(|e| e.subject != subject);
+        others.map(|e| Standing { counter: e.counter.min(confirmations), subject: e.subject.clone() }).collect()
+    }
+
+    /// Whether there is a subject, and each has been confirmed as often as is asked for.
+    #[must_use]
+    pub fn is_complete(&self, confirmations: u32) -> bool {
+        !self.subjects.is_empty() && self.subjects.iter().all(|e| e.counter >= confirmations)
+    }
+
+    /// Forgets a subject. Gives whether it was known.
+    pub fn reset(&mut self, subject: &str) -> bool {
+        match self.position(subject) {
+            Ok(at) => {
+                self.subjects.remove(at);
+                true
+            }
+            Err(_) => false,
+        }
+    }
+
+    fn position(&self, subject: &str) -> Result<usize, usize> {
+        self.subjects.binary_search_by(|e| e.subject.as_str().cmp(subject))
+    }
+}
+
+/// The longest name of a subject, in bytes.
+const LONGEST: usize = 256;
+
+/// Why a text is no name of a subject, if it is none. It is printed, compared and written by many hands.
+#[must_use]
+pub fn wrong_name(subject: &str) -> Option<&'static str> {
+    if subject.is_empty() {
+        Some("is empty")
+    } else if subject.len() > LONGEST {
+        Some("is longer than 256 bytes")
+    } else if subject.trim() != subject {
+        Some("begins or ends with a blank")
+    } else if crate::base::word::visible(subject.as_bytes()) != subject {
+        Some("has a character that cannot be shown")
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names() {
+        let long = "x".repeat(257);
+        for (name, wrong) in [
+            ("M1", false),
+            ("specs/login page.md", false),
+            ("größe", false),
+            ("", true),
+            (" a", true),
+            ("a\n", true),
+            ("a\x1b[2J", true),
+            ("a\u{202e}b", true),
+            (long.as_str(), true),
+        ] {
+            assert_eq!(wrong_name(name).is_some(), wrong, "{name:?}");
+        }
+    }
+
+    #[test]
+    fn gates() {
+        let gate = |exhausted: Option<&str>, propagate: Option<&str>| Gate {
+            confirmations: Some(0),
+            retries: None,
+            on_exhausted: exhausted.map(str::to_owned),
+            propagate: propagate.map(str::to_owned),
+        };
+        for (on_exhausted, propagate, want) in [
+            (None, None, (Exhausted::Fail, Propagate::Downgrade)),
+            (Some("fail"), Some("downgrade"), (Exhausted::Fail, Propagate::Downgrade)),
+            (Some("escalate"), Some("off"), (Exhausted::Escalate, Propagate::Off)),
+            (Some("allow"), Some("reset"), (Exhausted::Allow, Propagate::Reset)),
+            (Some("alow"), Some("downgrde"), (Exhausted::Fail, Propagate::Reset)),
+        ] {
+            let terms = Terms::of(Some(&gate(on_exhausted, propagate)));
+            assert_eq!((terms.exhausted, terms.propagate), want);
+            assert_eq!((terms.confirmations, terms.retries), (1, 3));
+        }
+        assert_eq!(Terms::of(None).confirmations, 1);
+    }
+}

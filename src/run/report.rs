@@ -23,10 +23,16 @@ pub struct Report {
     /// What held the steps' processes together: `subtree` or `group`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub containment: Option<String>,
+    /// How often the subject is confirmed now; absent without a subject.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counter: Option<u32>,
     /// How much of what was asked was verified.
     pub coverage: Coverage,
     /// What the caller should do.
     pub decision: Decision,
+    /// Why the decision is about more than this round: `stuck`, `same_failure`, `verification_failed_max_retries`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decision_reason: Option<String>,
     /// How long the run took, in milliseconds.
     pub duration_ms: u64,
     /// What steps saw of vplan's own environment beyond the allow-list, or asked for in vain; absent when there is nothing
@@ -38,11 +44,17 @@ pub struct Report {
     /// For whoever repairs the first failure; absent when nothing failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feedback: Option<Feedback>,
+    /// Whether no file has changed since the last round of any subject ended; absent without a subject.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub no_change: Option<bool>,
     /// What is worth a reader's attention about the plan.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Note>,
     /// The checks that were left out, and why.
     pub omitted: Vec<Omitted>,
+    /// All other subjects; absent without a subject.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub others: Option<Vec<Standing>>,
     /// Which plan ran, in the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan_digest: Option<Digest>,
@@ -52,6 +64,9 @@ pub struct Report {
     /// Repairs of the plan that were looked at and not made, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refusals: Vec<Refusal>,
+    /// How many confirmations the subject needs; absent without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub required: Option<u32>,
     /// How many rounds are left.
     pub retries_remaining: u32,
     /// What recovery did to the plan, in order.
@@ -69,6 +84,9 @@ pub struct Report {
     pub shards: Vec<ShardSummary>,
     /// One entry a step, in plan order.
     pub steps: Vec<StepRecord>,
+    /// Whose round it was, if anybody's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
     /// Evidence of steps that ran again after a rewrite, or went with it: earliest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub superseded: Vec<StepRecord>,
@@ -77,6 +95,9 @@ pub struct Report {
     pub tree: Option<String>,
     /// The verdict.
     pub verdict: Verdict,
+    /// The exit code of the verdict, before the ledger's decision replaced it; absent without a subject.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict_code: Option<u8>,
     /// The version of this shape: 1.
     pub version: u32,
 }
@@ -179,16 +200,47 @@ impl EnvironmentUse {
     }
 }
 
-/// What a caller without a subject should do next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+/// What a caller should do next (engine.md section 9).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Decision {
-    /// Go on.
+    /// Go on; other subjects are not complete.
     Advance,
-    /// Repair and verify again.
-    Retry,
+    /// Nothing is left to do: every subject is complete.
+    Complete,
+    /// Have a person look at it.
+    Escalate,
     /// Give up: the rounds are used up.
     Fail,
+    /// Repair and verify again.
+    Retry,
+    /// Verify again: it passed, and has to do so once more.
+    Reverify,
+}
+
+impl Decision {
+    /// The name in reports.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Decision::Advance => "advance",
+            Decision::Complete => "complete",
+            Decision::Escalate => "escalate",
+            Decision::Fail => "fail",
+            Decision::Retry => "retry",
+            Decision::Reverify => "reverify",
+        }
+    }
+}
+
+/// How often a subject is confirmed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Standing {
+    /// How often.
+    pub counter: u32,
+    /// Which subject.
+    pub subject: String,
 }
 
 /// What a report says beside the plan and the steps.
@@ -249,21 +301,26 @@ pub fn report(plan: &Plan, records: Vec<StepRecord>, ending: &Ending, circumstan
     Report {
         attempt,
         containment,
+        counter: None,
         coverage,
         decision: match (verdict.is_pass(), retries_remaining) {
             (true, _) => Decision::Advance,
             (false, 0) => Decision::Fail,
             (false, _) => Decision::Retry,
         },
+        decision_reason: None,
         duration_ms: ending.duration_ms,
         environment,
         exit_code: exit.code(),
         feedback: feedback(plan, &records, &Round { attempt, retries_remaining, run_id: &run_id }),
+        no_change: None,
         notes: plan.notes.clone(),
         omitted: plan.omitted.clone(),
+        others: None,
         plan_digest: plan.digest.clone(),
         reason,
         refusals,
+        required: None,
         retries_remaining,
         rewrites: rewrites(plan),
         run_id,
@@ -271,9 +328,11 @@ pub fn report(plan: &Plan, records: Vec<StepRecord>, ending: &Ending, circumstan
         shard,
         shards: Vec::new(),
         steps: records,
+        subject: None,
         superseded,
         tree,
         verdict,
+        verdict_code: None,
         version: 1,
     }
 }

@@ -289,6 +289,7 @@ fn driver() {
         evaluate: &|_| Evidence::default(),
         watch: &|_| Box::new(Looked::default),
         judge: None,
+        input: None,
         tick: None,
     };
     let mut out = std::fs::OpenOptions::new().create(true).append(true).open(&job.out).unwrap();

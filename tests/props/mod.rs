@@ -6,6 +6,7 @@ mod imports;
 mod judged;
 mod journal;
 mod lang;
+mod ledger;
 mod lock;
 mod output;
 mod plan;

@@ -205,6 +205,19 @@ impl Project {
     }
 }
 
+/// Long enough for the slowest machine; nothing waits for it unless a test is about to fail.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Waits until something holds that another process does.
+#[track_caller]
+pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !holds() {
+        assert!(start.elapsed() < PATIENCE, "{what}: not within {PATIENCE:?}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
 /// A run that is being prepared.
 #[must_use]
 pub struct Run<'a> {

@@ -13,6 +13,7 @@ use crate::cli::progress::Progress;
 use crate::cli::propose::Asking;
 use crate::cli::render;
 use crate::cli::render::style::{Tone, count, paint};
+use crate::cli::round::{Keeper, tree};
 use crate::cli::saved;
 use crate::cli::session::Session;
 use crate::cli::terminal::{JsonLines, Terminal};
@@ -26,14 +27,16 @@ use crate::effect::terminal::same_stream;
 use crate::effect::tree::Beginning;
 use crate::effect::verify::{self, Seen, Verified, VerifyError, verify};
 use crate::effect::watch::watch;
+use crate::ledger::Ledger;
 use crate::plan::shard::share;
 use crate::plan::{Plan, Step, scope::OUTSIDE};
 use crate::run::report::{Circumstances, DEFAULT_RETRIES, Report, ShardRecord};
 use crate::run::verdict::{Exit, Require};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// How often a live view is told what runs.
@@ -45,14 +48,31 @@ const TICK: Duration = Duration::from_millis(200);
 /// Whatever keeps the plan from being made or begun. A failed check is no error: its exit code is the answer.
 pub fn run(global: &Global, args: &Run, terminal: &Terminal) -> Result<u8, Failure> {
     let format = format(global, &[Format::Text, Format::Json])?;
+    let round = Round { format: Some(format), memory: None, look: &mut |_| Ok(()) };
+    once(global, args, terminal, round).map(|once| once.finish(args, terminal))
+}
+
+/// How a plan is made and run once.
+pub(super) struct Round<'r> {
+    /// In which form the report is printed, if it is.
+    pub format: Option<Format>,
+    /// What is remembered of earlier rounds where there is no subject.
+    pub memory: Option<&'r RefCell<Ledger>>,
+    /// Has a look before anything runs.
+    pub look: &'r mut dyn FnMut(&Session) -> Result<(), Failure>,
+}
+
+/// Runs the plan for this change, records the round, and prints the report.
+pub(super) fn once(global: &Global, args: &Run, terminal: &Terminal, round: Round<'_>) -> Result<Once, Failure> {
+    let Round { format, memory, look } = round;
     let grants = grants(args)?;
     // Standard output is then for a program, and people read standard error.
     let streams = args.events.as_deref() == Some(Path::new("-"));
-    if streams && format == Format::Json {
+    if streams && format == Some(Format::Json) {
         let message = "standard output holds one JSON document or the events, not both";
         return Err(Failure::usage("vplan::usage::events", message).help("write the events to a file"));
     }
-    let holder = if streams { Some("--events -") } else { (format == Format::Json).then_some("--format json") };
+    let holder = if streams { Some("--events -") } else { (format == Some(Format::Json)).then_some("--format json") };
     args.reports.check(holder)?;
     // Where a flag of the request stands beside it, clap forgets that it asked for `--plan`.
     if args.saved.plan.is_none() && (args.saved.allow_drift || args.saved.plan_as_is) {
@@ -71,6 +91,7 @@ pub fn run(global: &Global, args: &Run, terminal: &Terminal) -> Result<u8, Failu
             (session, plan, None)
         }
     };
+    look(&session)?;
     expected(args, &whole)?;
     let (plan, shard) = match args.saved.shard {
         Some(shard) => {
@@ -84,7 +105,13 @@ pub fn run(global: &Global, args: &Run, terminal: &Terminal) -> Result<u8, Failu
     let containment = containment(args)?;
     let violations = plan.notes.iter().filter(|n| n.kind == OUTSIDE).map(|n| n.message.clone()).collect();
 
-    let tree = Beginning::look(session.git());
+    let beginning = Beginning::look(session.git());
+    let keeper = Keeper::open(global, &args.round, memory, &session)?;
+    let attempt = keeper.as_ref().map_or((args.attempt, DEFAULT_RETRIES), Keeper::attempt);
+    let own = [&args.events, &args.records, &args.reports.junit, &args.reports.sarif];
+    let own: Vec<PathBuf> = own.into_iter().flatten().cloned().collect();
+    let tree = tree(&session.site, session.contract(), global, &own);
+    let conclude = |report: &mut Report| keeper.iter().for_each(|keeper| keeper.conclude(report, &tree));
     let root = Root::open(&session.site.root).map_err(|e| broken(&e))?;
     let beneath = Beneath::open(&session.site.root).map_err(|e| broken(&e))?;
     let environment = Environment::of_this_process(&root, grants);
@@ -112,17 +139,18 @@ pub fn run(global: &Global, args: &Run, terminal: &Terminal) -> Result<u8, Failu
         watch: &watch,
         judge: judge.as_ref(),
         tick: matches!(progress, Progress::Live(_)).then_some(TICK),
-        tree: tree.seen(),
+        tree: beginning.seen(),
         circumstances: Circumstances {
-            attempt: args.attempt,
+            attempt: attempt.0,
             containment: Some(containment.to_owned()),
             require: Require { full: args.require == Some(Asked::Full), some: args.require == Some(Asked::Some) },
-            retries: DEFAULT_RETRIES,
+            retries: attempt.1,
             saved_plan,
             shard,
             violations,
             ..Circumstances::default()
         },
+        conclude: &conclude,
     };
     let verified = verify(plan, run, &mut |seen| match seen {
         Seen::Ended { step, record, at } => progress.ended(step, record, at, terminal),
@@ -136,30 +164,53 @@ pub fn run(global: &Global, args: &Run, terminal: &Terminal) -> Result<u8, Failu
             .help("`--records DIR` keeps the records in another place"),
         VerifyError::Drive(_) => Failure::new(Exit::Internal.code(), "vplan::run", error.to_string()),
     })?;
+    drop((tree, judge));
+    drop(question);
     withheld(&verified.report, terminal);
-    if format == Format::Json {
-        terminal.print_json(&verified.report);
-        return Ok(finish(args, &session, &verified, terminal));
+    match format {
+        None => {}
+        Some(Format::Json) => terminal.print_json(&verified.report),
+        Some(_) => {
+            let streams = streams || args.reports.take_stdout();
+            let look = render::report::Look {
+                color: if streams { terminal.color_stderr } else { terminal.color },
+                columns: terminal.columns,
+                seen: &seen,
+                quiet: terminal.quiet,
+            };
+            let text = text(&verified, &session, &place, look);
+            if streams {
+                terminal.note(&text);
+            } else {
+                terminal.say(&text);
+            }
+        }
     }
-    let streams = streams || args.reports.take_stdout();
-    let look = render::report::Look {
-        color: if streams { terminal.color_stderr } else { terminal.color },
-        columns: terminal.columns,
-        seen: &seen,
-        quiet: terminal.quiet,
-    };
-    let text = text(&verified, &session, &place, look);
-    if streams {
-        terminal.note(&text);
-    } else {
-        terminal.say(&text);
+    if let Some(failure) = keeper.and_then(Keeper::fault) {
+        terminal.failure(&failure);
     }
-    Ok(finish(args, &session, &verified, terminal))
+    Ok(Once { report: verified.report, plan: verified.plan, record: place.into(), session, own })
 }
 
-/// The documents beside the report, and the exit code.
-fn finish(args: &Run, session: &Session, verified: &Verified, terminal: &Terminal) -> u8 {
-    args.reports.write(&verified.report, &verified.plan, Some(&session.site.root), terminal)
+/// A plan that was made and run.
+pub(super) struct Once {
+    /// The report.
+    pub report: Report,
+    /// The plan that was executed last.
+    pub plan: Plan,
+    /// The directory of its record.
+    pub record: PathBuf,
+    /// Where, and under which contract.
+    pub session: Session,
+    /// What vplan itself was told to write.
+    pub own: Vec<PathBuf>,
+}
+
+impl Once {
+    /// Writes the documents beside the report, and gives the exit code.
+    pub fn finish(&self, args: &Run, terminal: &Terminal) -> u8 {
+        args.reports.write(&self.report, &self.plan, Some(&self.session.site.root), terminal)
+    }
 }
 
 fn withheld(report: &Report, terminal: &Terminal) {
@@ -177,6 +228,14 @@ fn text(verified: &Verified, session: &Session, place: &str, look: render::repor
     for refusal in &verified.report.refusals {
         let what = format!("{} was not applied: {}", refusal.recovery_rule, refusal.reason);
         text.push_str(&format!("  {} {}\n", paint(look.color, Tone::Faint, "↻"), visible(what.as_bytes())));
+    }
+    let report = &verified.report;
+    if let (Some(subject), Some(counter), Some(required)) = (&report.subject, report.counter, report.required)
+        && !silent
+    {
+        let reason = report.decision_reason.as_ref().map(|r| format!(": {}", r.replace('_', " "))).unwrap_or_default();
+        let line = super::gate::line(subject, counter, required, report.decision, look.color);
+        text.push_str(&format!("{line}{reason}\n"));
     }
     text
 }
@@ -222,7 +281,7 @@ fn expected(args: &Run, plan: &Plan) -> Result<(), Failure> {
     }
 }
 
-fn grants(args: &Run) -> Result<Grants, Failure> {
+pub(super) fn grants(args: &Run) -> Result<Grants, Failure> {
     if let Some(name) = args.grant_env.iter().find(|n| !is_env_name(n)) {
         let message = format!("`{}` is no name of a variable", visible(name.as_bytes()));
         return Err(Failure::usage("vplan::usage::grant_env", message).help("`--grant-env NAME`, without a value"));

@@ -21,4 +21,4 @@ pub mod supervise;
 mod sys;
 mod tree;
 
-pub(super) use sys::give_back;
+pub(super) use sys::{give_back, take_again};

@@ -3,8 +3,10 @@
 
 use rustix::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 use rustix::process::Signal;
+use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::io;
+use std::sync::{Mutex, PoisonError};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
@@ -39,6 +41,7 @@ compile_error!("the supervisor knows the signal numbers of Linux on common proce
 
 unsafe extern "C" {
     fn signal(number: c_int, handler: usize) -> usize;
+    fn sigaction(number: c_int, new: *const Disposition, old: *mut Disposition) -> c_int;
     fn sigprocmask(how: c_int, set: *const SignalSet, old: *mut SignalSet) -> c_int;
     fn signalfd(fd: c_int, mask: *const SignalSet, flags: c_int) -> c_int;
 }
@@ -81,10 +84,32 @@ pub(super) fn ignore_file_size_signal() {
     let _ = unsafe { signal(FILE_SIZE, IGNORE) };
 }
 
+/// What a process does on a signal, as the C library keeps it. Never looked into; no library's is larger.
+#[repr(C, align(16))]
+struct Disposition([u8; 256]);
+
+/// What was done on the signals that have been given back, by number.
+static GIVEN_BACK: Mutex<BTreeMap<c_int, Disposition>> = Mutex::new(BTreeMap::new());
+
 /// Gives a signal its usual effect again.
 pub(in crate::effect) fn give_back(heard: Signal) {
+    let number = heard.as_raw();
+    let mut before = Disposition([0; 256]);
+    // SAFETY: it is only asked for, and there is more room than any library writes.
+    if unsafe { sigaction(number, std::ptr::null(), &raw mut before) } == 0 {
+        GIVEN_BACK.lock().unwrap_or_else(PoisonError::into_inner).insert(number, before);
+    }
     // SAFETY: the default disposition installs no code. What a handler of another thread may still be doing, it ends.
-    let _ = unsafe { signal(heard.as_raw(), DEFAULT) };
+    let _ = unsafe { signal(number, DEFAULT) };
+}
+
+/// Undoes [`give_back`]. The runtime installs its handler once in a process, so that a second run would not hear anything.
+pub(in crate::effect) fn take_again(heard: Signal) {
+    let number = heard.as_raw();
+    if let Some(before) = GIVEN_BACK.lock().unwrap_or_else(PoisonError::into_inner).remove(&number) {
+        // SAFETY: the library gave it for this very signal, and its handler, the runtime's, is there as long as the process.
+        let _ = unsafe { sigaction(number, &raw const before, std::ptr::null_mut()) };
+    }
 }
 
 /// A descriptor that is readable when a child has ended or stopped. SIGCHLD must be blocked.

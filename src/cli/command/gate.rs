@@ -1,0 +1,302 @@
+//! `vplan gate`: rounds of work that are recorded by hand, and how all subjects stand.
+
+use super::format;
+use crate::base::nearest::nearest;
+use crate::base::word::visible;
+use crate::cli::args::{Format, Global};
+use crate::cli::error::Failure;
+use crate::cli::pinning;
+use crate::cli::render::style::{Tone, count, paint};
+use crate::cli::round::{Keeper, Word, named, tree};
+use crate::cli::session::{invalid, load_contract, load_failed, locate, state};
+use crate::cli::terminal::Terminal;
+use crate::effect::ledger::{LedgerFile, PATIENCE};
+use crate::effect::load::{LoadError, Wanted};
+use crate::ledger::round::{Change, Recorded, Said};
+use crate::ledger::{Entry, Ledger, Status, Terms, Waiver};
+use crate::run::report::Decision;
+use crate::run::verdict::{Exit, Verdict};
+use clap::{Args, Subcommand};
+use serde::Serialize;
+
+/// `vplan gate`
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exit codes: 0 complete, or go on; 2 usage; 3 contract invalid or missing; 5 the ledger cannot be used; 20 another round \
+                        is needed; 21 retries used up; 22 escalated; 44 retries used up, and allowed to go on. `vplan help rounds` \
+                        explains rounds, subjects and decisions."
+)]
+pub struct Gate {
+    /// What to do.
+    #[command(subcommand)]
+    pub what: What,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum What {
+    /// Record a round that has ended, and say what follows.
+    Record(RecordArgs),
+    /// Show how subjects stand.
+    Show(ShowArgs),
+    /// Forget subjects: their next round begins at 0.
+    Reset(ResetArgs),
+}
+
+/// `vplan gate record`
+#[derive(Debug, Args)]
+pub struct RecordArgs {
+    /// Whose round it was: a task, a milestone.
+    #[arg(long, value_name = "NAME")]
+    pub subject: String,
+    /// How it ended.
+    #[arg(long, value_name = "STATUS")]
+    pub status: Word,
+    /// Whether it changed files: `none`, how many, or `auto`: compare with the end of the last round of any subject.
+    #[arg(long, value_name = "WHAT", default_value = "auto", value_parser = changed)]
+    pub changed: Change,
+}
+
+/// `vplan gate show`
+#[derive(Debug, Args)]
+pub struct ShowArgs {
+    /// Only this one.
+    #[arg(long, value_name = "NAME")]
+    pub subject: Option<String>,
+    /// Exit 20 unless all that is shown is complete.
+    #[arg(long)]
+    pub check: bool,
+}
+
+/// `vplan gate reset`
+#[derive(Debug, Args)]
+pub struct ResetArgs {
+    /// This one (repeatable).
+    #[arg(long, value_name = "NAME", required_unless_present = "all", conflicts_with = "all")]
+    pub subject: Vec<String>,
+    /// All of them. A damaged ledger is put aside.
+    #[arg(long)]
+    pub all: bool,
+}
+
+fn changed(text: &str) -> Result<Change, String> {
+    match text {
+        "auto" => Ok(Change::Auto),
+        "none" => Ok(Change::Files(0)),
+        _ if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) => {
+            // More files than can be counted are still some.
+            Ok(Change::Files(text.parse().unwrap_or(u64::MAX)))
+        }
+        _ => Err("it is `auto`, `none`, or a number of files".to_owned()),
+    }
+}
+
+/// How all subjects stand.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Standings<'a> {
+    complete: bool,
+    required: u32,
+    rounds: u64,
+    subjects: Vec<Subject<'a>>,
+    version: u32,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Subject<'a> {
+    counter: u32,
+    decision: Decision,
+    ended_at: &'a str,
+    no_change: bool,
+    retries_remaining: u32,
+    rounds: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    run_id: Option<&'a str>,
+    status: Status,
+    subject: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verdict: Option<Verdict>,
+    waivers: &'a [Waiver],
+}
+
+impl<'a> Subject<'a> {
+    fn of(entry: &'a Entry, terms: &Terms) -> Self {
+        Self {
+            counter: entry.counter.min(terms.confirmations),
+            decision: entry.decision,
+            ended_at: &entry.ended_at,
+            no_change: entry.no_change,
+            retries_remaining: terms.retries.saturating_add(1).saturating_sub(entry.used),
+            rounds: entry.rounds,
+            run_id: entry.run_id.as_deref(),
+            status: entry.status,
+            subject: &entry.subject,
+            verdict: entry.verdict,
+            waivers: &entry.waivers,
+        }
+    }
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Forgotten {
+    reset: Vec<String>,
+    version: u32,
+}
+
+/// Records, shows or forgets.
+///
+/// # Errors
+/// A contract that is missing or invalid (exit 3), a ledger that cannot be used (exit 5), an unknown subject (exit 2).
+pub fn run(global: &Global, args: &Gate, terminal: &Terminal) -> Result<u8, Failure> {
+    let format = format(global, &[Format::Text, Format::Json])?;
+    match &args.what {
+        What::Record(args) => record(global, args, format, terminal),
+        What::Show(args) => show(global, args, format, terminal),
+        What::Reset(args) => reset(global, args, format, terminal),
+    }
+}
+
+fn record(global: &Global, args: &RecordArgs, format: Format, terminal: &Terminal) -> Result<u8, Failure> {
+    named(&args.subject)?;
+    let site = locate(global)?;
+    let loaded = load_contract(&site, global)?;
+    let Some(contract) = &loaded.contract else { return Err(invalid(loaded)) };
+    let keeper = Keeper::by_hand(global, &args.subject, &site, Some(contract))?;
+    let tree = tree(&site, Some(contract), global, &[]);
+    let recorded = keeper.note(args.changed, Said::ByHand(args.status.into()), &tree)?;
+    let exit = recorded.exit(Exit::Success.code());
+    if format == Format::Json {
+        terminal.print_json(&recorded);
+    } else if !terminal.quiet || exit != Exit::Success.code() {
+        terminal.print(&account(&recorded, terminal.color));
+    }
+    Ok(exit)
+}
+
+/// What a round came to: the subject, why, and who else is not complete.
+#[must_use]
+pub fn account(recorded: &Recorded, color: bool) -> String {
+    let Recorded { counter, required, decision, .. } = *recorded;
+    let mut text = line(&recorded.subject, counter, required, decision, color);
+    if let Some(reason) = recorded.reason {
+        text.push_str(&format!(": {}", reason.word().replace('_', " ")));
+    } else if decision == Decision::Retry {
+        let left = usize::try_from(recorded.retries_remaining).unwrap_or(usize::MAX);
+        text.push_str(&format!(": {} left", count(left, "more round")));
+    }
+    text.push('\n');
+    for other in recorded.others.iter().filter(|o| o.counter < required) {
+        let what = format!("{} {}/{required}", visible(other.subject.as_bytes()), other.counter);
+        text.push_str(&format!("  {}\n", paint(color, Tone::Faint, &what)));
+    }
+    text
+}
+
+/// `S 2/3 [●●○] reverify`
+#[must_use]
+pub fn line(subject: &str, counter: u32, required: u32, decision: Decision, color: bool) -> String {
+    const SHOWN: u32 = 20;
+    let tone = match decision {
+        Decision::Advance | Decision::Complete => Tone::Good,
+        Decision::Reverify | Decision::Retry => Tone::Warn,
+        Decision::Fail | Decision::Escalate => Tone::Bad,
+    };
+    let bar = if required > SHOWN {
+        String::new()
+    } else {
+        let dot = |at| if at < counter { '●' } else { '○' };
+        format!(" [{}]", (0..required).map(dot).collect::<String>())
+    };
+    format!("{} {counter}/{required}{bar} {}", visible(subject.as_bytes()), paint(color, tone, decision.name()))
+}
+
+fn show(global: &Global, args: &ShowArgs, format: Format, terminal: &Terminal) -> Result<u8, Failure> {
+    if let Some(subject) = &args.subject {
+        named(subject)?;
+    }
+    let site = locate(global)?;
+    let wanted = Wanted { contract: global.contract.as_deref(), revision: None, base: None, max_file: global.max_file };
+    let terms = match pinning::load(&site, global, &wanted)? {
+        Ok(loaded) => match &loaded.contract {
+            Some(contract) => Terms::of(Some(&contract.gate)),
+            None => return Err(invalid(loaded)),
+        },
+        // Rounds of `--mode fallback` need none.
+        Err(LoadError::Missing(_)) => Terms::of(None),
+        Err(error) => return Err(load_failed(error)),
+    };
+    let ledger = LedgerFile::new(state(global, &site)?).read()?;
+    let required = terms.confirmations;
+    let shown: Vec<&Entry> = match &args.subject {
+        None => ledger.subjects.iter().collect(),
+        Some(subject) => vec![ledger.entry(subject).ok_or_else(|| unknown(&ledger, subject))?],
+    };
+    let complete = !shown.is_empty() && shown.iter().all(|e| e.counter >= required);
+    if format == Format::Json {
+        let subjects = shown.iter().map(|e| Subject::of(e, &terms)).collect();
+        terminal.print_json(&Standings { complete, required, rounds: ledger.rounds, subjects, version: 1 });
+    } else if !terminal.quiet {
+        let mut text = String::new();
+        for entry in &shown {
+            let counter = entry.counter.min(required);
+            text.push_str(&line(&entry.subject, counter, required, entry.decision, terminal.color));
+            let rounds =
+                format!("{}, the last at {}", count(rounds(entry), "round"), visible(entry.ended_at.as_bytes()));
+            text.push_str(&format!("  {}\n", paint(terminal.color, Tone::Faint, &rounds)));
+        }
+        if shown.is_empty() {
+            text.push_str("no subject has had a round\n");
+        }
+        terminal.print(&text);
+    }
+    Ok(if args.check && !complete { Exit::Unconfirmed } else { Exit::Success }.code())
+}
+
+fn rounds(entry: &Entry) -> usize {
+    usize::try_from(entry.rounds).unwrap_or(usize::MAX)
+}
+
+fn unknown(ledger: &Ledger, subject: &str) -> Failure {
+    let message = format!("the subject `{}` has had no round", visible(subject.as_bytes()));
+    let help = match nearest(subject, ledger.subjects.iter().map(|e| e.subject.as_str())) {
+        Some(near) => format!("did you mean `{}`?", visible(near.as_bytes())),
+        None => "`vplan gate show` lists those that have had one".to_owned(),
+    };
+    Failure::usage("vplan::usage::unknown_subject", message).help(help)
+}
+
+fn reset(global: &Global, args: &ResetArgs, format: Format, terminal: &Terminal) -> Result<u8, Failure> {
+    args.subject.iter().try_for_each(|subject| named(subject))?;
+    let site = locate(global)?;
+    let file = LedgerFile::new(state(global, &site)?);
+    let reset: Vec<String> = if args.all {
+        let (found, aside) = file.begin_anew(PATIENCE)?;
+        if let Some(aside) = aside {
+            let shown = visible(aside.as_os_str().as_encoded_bytes());
+            terminal.note(&format!("note: the damaged ledger is now `{shown}`\n"));
+        }
+        found.subjects.into_iter().map(|e| e.subject).collect()
+    } else {
+        file.change(PATIENCE, |ledger| {
+            let mut next = ledger.clone();
+            let mut reset: Vec<String> = args.subject.iter().filter(|s| next.reset(s)).cloned().collect();
+            // That nothing was to be forgotten is what was asked for, but perhaps not what was meant.
+            for unknown in args.subject.iter().filter(|s| ledger.entry(s).is_none()).map(|s| unknown(ledger, s)) {
+                terminal.note(&format!("note: {}; {}\n", unknown.message, unknown.help.unwrap_or_default()));
+            }
+            reset.sort();
+            Ok::<_, Failure>((next, reset))
+        })?
+    };
+    if format == Format::Json {
+        terminal.print_json(&Forgotten { reset, version: 1 });
+    } else if !terminal.quiet {
+        let names: Vec<String> = reset.iter().map(|s| format!("`{}`", visible(s.as_bytes()))).collect();
+        let what =
+            if names.is_empty() { "nothing to forget".to_owned() } else { format!("forgot {}", names.join(", ")) };
+        terminal.print(&format!("{what}\n"));
+    }
+    Ok(Exit::Success.code())
+}

@@ -1,0 +1,172 @@
+//! How is a fixer run, and what came of it? As a step is: supervised, with a time limit, and nothing of it is left behind.
+
+use super::drive::{Context, DriveError, Driver, Message};
+use super::environment::Environment;
+use super::process::program::Root;
+use crate::base::change::ChangeSet;
+use crate::base::command::Env;
+use crate::base::word::Word;
+use crate::check::Kind;
+use crate::check::evidence::Evidence;
+use crate::plan::request::{Mode, RequestRecord, Risk};
+use crate::plan::step::empty;
+use crate::plan::{Origin, Plan, Policy, Step};
+use crate::run::event::{Event, Interrupt};
+use crate::run::record::tail;
+use crate::run::state::RunState;
+use rustix::fd::AsFd as _;
+use rustix::fs::{CWD, Mode as FileMode, OFlags, openat};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Its name: no check can have it, so that its log is nobody else's.
+const ID: &str = "@fix";
+/// How much of what it said last is shown, in bytes.
+const SAID: usize = 2048;
+
+/// A fixer, and what it is given.
+pub struct Fixer<'a> {
+    /// The repository.
+    pub root: &'a Root,
+    /// What steps see of the environment.
+    pub environment: &'a Environment,
+    /// Names of variables that the operator lets through to it.
+    pub granted: &'a [String],
+    /// Its words.
+    pub argv: &'a [Word],
+    /// Variables of its own.
+    pub env: Env,
+    /// What it finds on its standard input.
+    pub feedback: &'a [u8],
+    /// How long it may take, in milliseconds.
+    pub limit_ms: u64,
+    /// How much of its output its log keeps, in bytes.
+    pub max_output: u64,
+    /// The folder for its log.
+    pub logs: &'a Path,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Fixed {
+    /// How long it took, in milliseconds.
+    pub duration_ms: u64,
+    /// How it ended.
+    pub how: How,
+    /// How many processes it left behind, which were stopped.
+    pub leaked: u32,
+    /// The name of its log in the folder for logs, if it said anything.
+    pub log: Option<String>,
+    /// The end of what it said, safe to show: on standard error, or else on standard output.
+    pub said: String,
+}
+
+/// How a fixer ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum How {
+    /// With this exit code. It decides nothing.
+    Exited(i32),
+    /// By a signal that vplan did not send.
+    Signalled(String),
+    /// It took longer than it may.
+    TimedOut,
+    /// It was not started, and why.
+    NotStarted(String),
+    /// vplan was interrupted meanwhile.
+    Interrupted(Interrupt),
+    /// Nobody knows.
+    #[default]
+    Lost,
+}
+
+/// Runs a fixer to its end.
+///
+/// # Errors
+/// Only what is vplan's own fault, or the record's.
+pub fn fix(fixer: Fixer<'_>) -> Result<Fixed, DriveError> {
+    let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let logs = openat(CWD, fixer.logs, flags, FileMode::empty()).map_err(std::io::Error::from)?;
+    let plan = Arc::new(plan(&fixer));
+    let mut driver = Driver::new(None)?;
+    let (mut state, first) = RunState::new(Arc::clone(&plan), BTreeMap::new(), driver.clock().now());
+    let context = Context {
+        root: fixer.root,
+        environment: fixer.environment,
+        logs: Some(logs.as_fd()),
+        max_output: fixer.max_output,
+        evaluate: &|_| Evidence::default(),
+        watch: &|_| Box::new(|| None),
+        judge: None,
+        input: Some(fixer.feedback),
+        tick: None,
+    };
+    let mut fixed = Fixed::default();
+    let mut interrupted = None;
+    driver.drive(&plan, &context, first, &mut |message| {
+        let Message::Event(event, finished) = message else { return Vec::new() };
+        match &event {
+            Event::Interrupt { signal, .. } => interrupted = interrupted.or(Some(*signal)),
+            Event::Finished { evidence, .. } => fixed = seen(evidence),
+            Event::Time { .. } | Event::RecordFailed { .. } => {}
+        }
+        fixed.log = finished.and_then(|f| f.log.clone()).or(fixed.log.take());
+        state.handle(event)
+    })?;
+    if let Some(signal) = interrupted {
+        fixed.how = How::Interrupted(signal);
+    }
+    Ok(fixed)
+}
+
+fn seen(evidence: &Evidence) -> Fixed {
+    let how = match evidence {
+        Evidence { spawn_error: Some(error), .. } => How::NotStarted(error.message.clone()),
+        Evidence { timed_out: true, .. } => How::TimedOut,
+        Evidence { signal: Some(signal), .. } => How::Signalled(signal.clone()),
+        Evidence { exit: Some(exit), .. } => How::Exited(*exit),
+        _ => How::Lost,
+    };
+    let stream = if evidence.stderr.is_blank() { &evidence.stdout } else { &evidence.stderr };
+    let said = tail(stream, SAID);
+    Fixed { duration_ms: evidence.duration_ms, how, leaked: evidence.leaked, log: None, said }
+}
+
+/// A plan of one step.
+fn plan(fixer: &Fixer<'_>) -> Plan {
+    let step = Step {
+        argv: Some(fixer.argv.to_vec()),
+        command: ID.to_owned(),
+        env: fixer.env.clone(),
+        exit: vec![0],
+        id: ID.to_owned(),
+        pass_env: fixer.granted.to_vec(),
+        timeout_ms: fixer.limit_ms.max(1),
+        ..empty(Kind::Run, Origin::Explicit)
+    };
+    Plan {
+        contract: None,
+        digest: None,
+        facts: Vec::new(),
+        notes: Vec::new(),
+        omitted: Vec::new(),
+        policy: Policy { budget_ms: None, fail_fast: true, jobs: 1, recover: Vec::new(), recover_contract: false },
+        request: RequestRecord {
+            boundaries: Vec::new(),
+            changed: ChangeSet::default(),
+            changed_from: None,
+            explicit: Vec::new(),
+            min_tier: 0,
+            mode: Mode::Off,
+            only: Vec::new(),
+            proposal: None,
+            risk: Risk::Medium,
+            role: String::new(),
+            skip: Vec::new(),
+        },
+        rewrites: Vec::new(),
+        steps: vec![step],
+        tiers: Vec::new(),
+        version: 1,
+    }
+}

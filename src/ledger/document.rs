@@ -1,0 +1,86 @@
+//! How is a ledger written down, and when is it not believed?
+//!
+//! The file says its own digest: half a file, a file of another tool, or one that was edited is no ledger. That guards against
+//! accidents only: who may write the file can compute a digest too.
+
+use super::Ledger;
+use crate::base::canon::{Digest, to_canonical};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// The version of the form that is written.
+pub const VERSION: u64 = 1;
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Document {
+    digest: Digest,
+    ledger: Ledger,
+    version: u64,
+}
+
+/// Why a text is no ledger that can be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unusable {
+    /// It was not written by vplan, or not in full, or something has changed it.
+    #[error("it is damaged: {0}")]
+    Damaged(String),
+    /// A newer vplan wrote it.
+    #[error("a newer vplan wrote it (version {0}, this one knows {VERSION})")]
+    Newer(u64),
+}
+
+/// The text of a ledger.
+#[must_use]
+pub fn encode(ledger: &Ledger) -> String {
+    let document = Document { digest: Digest::of_value(ledger), ledger: ledger.clone(), version: VERSION };
+    to_canonical(&document) + "\n"
+}
+
+/// Reads it.
+///
+/// # Errors
+/// What does not read back to what was written.
+pub fn decode(text: &[u8]) -> Result<Ledger, Unusable> {
+    let damaged = |why: &dyn std::fmt::Display| Unusable::Damaged(why.to_string());
+    let value: Value = serde_json::from_slice(text).map_err(|e| damaged(&e))?;
+    match value.get("version").and_then(Value::as_u64) {
+        Some(VERSION) => {}
+        Some(newer) if newer > VERSION => return Err(Unusable::Newer(newer)),
+        _ => return Err(damaged(&"it does not say its version")),
+    }
+    let document: Document = serde_json::from_value(value).map_err(|e| damaged(&e))?;
+    if Digest::of_value(&document.ledger) != document.digest {
+        return Err(damaged(&"its content is not what its digest says"));
+    }
+    let sorted = document.ledger.subjects.is_sorted_by(|a, b| a.subject < b.subject);
+    if sorted { Ok(document.ledger) } else { Err(damaged(&"its subjects are not in order")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_believed() {
+        let text = encode(&Ledger { rounds: 7, ..Ledger::default() });
+        assert_eq!(decode(text.as_bytes()).unwrap().rounds, 7);
+        assert!(matches!(decode(text.replace("\"version\":1", "\"version\":2").as_bytes()), Err(Unusable::Newer(2))));
+        for damaged in [
+            "",
+            "{}",
+            "null",
+            "[]",
+            "{\"version\":1}",
+            "{\"version\":1,\"subjects\":[],\"rounds\":0}",
+            &text.replace("\"rounds\":7", "\"rounds\":8"),
+            &text.replace("\"rounds\"", "\"round\""),
+            text.get(..text.len() - 3).unwrap(),
+            &text.replace("\"version\":1", "\"version\":0"),
+            &text.replace("\"version\":1", "\"version\":\"1\""),
+        ] {
+            assert!(matches!(decode(damaged.as_bytes()), Err(Unusable::Damaged(_))), "{damaged}");
+        }
+        assert!(decode(b"\xff").is_err());
+    }
+}

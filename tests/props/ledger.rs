@@ -1,0 +1,306 @@
+//! Properties of `ledger`: the table of engine.md section 9, written down once more, and what follows from it.
+
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use vplan::base::canon::Digest;
+use vplan::ledger::document::{Unusable, decode, encode};
+use vplan::ledger::round::{Because, Change, Recorded, Round, Said, record};
+use vplan::ledger::{Contents, Exhausted, Ledger, Propagate, Status, Terms};
+use vplan::run::report::Decision;
+use vplan::run::verdict::Verdict;
+
+const SUBJECTS: [&str; 3] = ["A", "B", "größer"];
+
+fn config() -> ProptestConfig {
+    ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() }
+}
+
+/// A round as a caller tells it.
+#[derive(Clone, Debug)]
+struct Told {
+    subject: usize,
+    what: What,
+    /// Which state the files are in; what the caller says of them, if it says anything.
+    files: u8,
+    says: Option<u64>,
+}
+
+#[derive(Clone, Debug)]
+enum What {
+    Hand(Status),
+    Run { green: bool, accepted: bool, failure: u8, status: Option<Status> },
+}
+
+fn status() -> impl Strategy<Value = Status> {
+    prop_oneof![Just(Status::Done), Just(Status::Continue), Just(Status::Rotate), Just(Status::Stuck)]
+}
+
+fn what() -> impl Strategy<Value = What> {
+    let run = (any::<bool>(), prop::bool::weighted(0.9), 0..2_u8, prop::option::weighted(0.2, status()));
+    let run = run.prop_map(|(green, accepted, failure, status)| What::Run { green, accepted, failure, status });
+    prop_oneof![1 => status().prop_map(What::Hand), 2 => run]
+}
+
+fn told() -> impl Strategy<Value = Told> {
+    (0..SUBJECTS.len(), what(), 0..3_u8, prop::option::of(0..3_u64)).prop_map(|(subject, what, files, says)| Told {
+        subject,
+        what,
+        files,
+        says,
+    })
+}
+
+fn terms() -> impl Strategy<Value = Terms> {
+    let exhausted = prop_oneof![Just(Exhausted::Fail), Just(Exhausted::Escalate), Just(Exhausted::Allow)];
+    let propagate = prop_oneof![Just(Propagate::Downgrade), Just(Propagate::Reset), Just(Propagate::Off)];
+    (1..5_u32, exhausted, propagate, 0..6_u32).prop_map(|(confirmations, exhausted, propagate, retries)| Terms {
+        confirmations,
+        exhausted,
+        propagate,
+        retries,
+    })
+}
+
+fn rounds() -> impl Strategy<Value = Vec<Told>> {
+    prop::collection::vec(told(), 0..40)
+}
+
+fn contents(files: u8) -> Contents {
+    Contents { digest: Digest::of(&[files]), files: u64::from(files) }
+}
+
+fn verdict(green: bool) -> Verdict {
+    if green { Verdict::Passed } else { Verdict::Failed }
+}
+
+fn exit(what: &What) -> u8 {
+    match what {
+        What::Hand(_) => 0,
+        What::Run { green: true, accepted, .. } => {
+            if *accepted {
+                0
+            } else {
+                44
+            }
+        }
+        What::Run { green: false, .. } => 40,
+    }
+}
+
+fn step(ledger: &Ledger, terms: &Terms, told: &Told) -> (Ledger, Recorded) {
+    let said = match &told.what {
+        What::Hand(status) => Said::ByHand(*status),
+        What::Run { green, accepted, failure, status } => Said::Run {
+            exit: exit(&told.what),
+            run_id: "r".into(),
+            signature: (!green || !accepted).then(|| Digest::of(&[*failure])),
+            status: *status,
+            verdict: verdict(*green),
+        },
+    };
+    let changed = told.says.map_or(Change::Auto, Change::Files);
+    let round = Round { changed, contents: contents(told.files), ended_at: "t", said, subject: SUBJECTS[told.subject] };
+    record(ledger, terms, &round)
+}
+
+fn play(terms: &Terms, rounds: &[Told]) -> (Ledger, Vec<Recorded>) {
+    let mut ledger = Ledger::default();
+    let mut all = Vec::new();
+    for told in rounds {
+        let (next, recorded) = step(&ledger, terms, told);
+        ledger = next;
+        all.push(recorded);
+    }
+    (ledger, all)
+}
+
+/// The table, and nothing but the table.
+#[derive(Default)]
+struct Model {
+    files: Option<u8>,
+    counters: BTreeMap<usize, u32>,
+    used: BTreeMap<usize, u32>,
+    failures: BTreeMap<usize, Vec<u8>>,
+}
+
+impl Model {
+    fn step(&mut self, terms: &Terms, told: &Told) -> (u32, bool, Decision, u8) {
+        let n = terms.confirmations;
+        let s = told.subject;
+        let changed = match told.says {
+            Some(files) => files != 0,
+            None => self.files != Some(told.files),
+        };
+        self.files = Some(told.files);
+        let (done, stuck, failed, passed) = match &told.what {
+            What::Hand(status) => (*status == Status::Done, *status == Status::Stuck, false, *status == Status::Done),
+            What::Run { green, accepted, status, .. } => {
+                let good = *green && *accepted;
+                let done = good && matches!(status, None | Some(Status::Done));
+                (done, *status == Some(Status::Stuck), !good, good)
+            }
+        };
+        let counter = self.counters.entry(s).or_insert(0);
+        if done && !changed {
+            *counter = if *counter == n { n } else { *counter + 1 };
+        } else if done {
+            *counter = 1;
+        } else if changed {
+            *counter = 0;
+        }
+        let counter = *counter;
+        if changed {
+            for (_, other) in self.counters.iter_mut().filter(|(other, _)| **other != s) {
+                match terms.propagate {
+                    Propagate::Downgrade if *other == n => *other = n - 1,
+                    Propagate::Reset => *other = 0,
+                    _ => {}
+                }
+            }
+        }
+        let used = self.used.entry(s).or_insert(0);
+        if done {
+            *used = 0;
+        } else if failed || !changed {
+            *used += 1;
+        }
+        let failures = self.failures.entry(s).or_default();
+        if passed {
+            failures.clear();
+        }
+        if let What::Run { failure, .. } = &told.what
+            && failed
+        {
+            failures.push(*failure);
+        }
+        let last: Vec<u8> = failures.iter().rev().take(4).copied().collect();
+        let same = failed && last.len() == 4 && last.iter().all(|f| *f == last[0]);
+        let verdict = exit(&told.what);
+        let or = |code: u8| if verdict == 0 { code } else { verdict };
+        let (decision, code) = if stuck || same {
+            (Decision::Escalate, 22)
+        } else if !done && *used > terms.retries {
+            match terms.exhausted {
+                Exhausted::Fail => (Decision::Fail, 21),
+                Exhausted::Escalate => (Decision::Escalate, 22),
+                Exhausted::Allow => (Decision::Advance, 44),
+            }
+        } else if !done {
+            (Decision::Retry, or(20))
+        } else if counter < n {
+            (Decision::Reverify, 20)
+        } else if self.counters.values().all(|c| *c == n) {
+            (Decision::Complete, 0)
+        } else {
+            (Decision::Advance, 0)
+        };
+        (counter, changed, decision, code)
+    }
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn as_the_table_says(terms in terms(), rounds in rounds()) {
+        let (mut ledger, mut model) = (Ledger::default(), Model::default());
+        for (index, told) in rounds.iter().enumerate() {
+            let (next, got) = step(&ledger, &terms, told);
+            let (counter, changed, decision, code) = model.step(&terms, told);
+            prop_assert_eq!(got.counter, counter, "round {}", index);
+            prop_assert_eq!(got.no_change, !changed);
+            prop_assert_eq!(got.decision, decision, "round {}", index);
+            prop_assert_eq!(got.exit(exit(&told.what)), code);
+            let others: BTreeMap<&str, u32> = got.others.iter().map(|o| (o.subject.as_str(), o.counter)).collect();
+            let want = model.counters.iter().filter(|(s, _)| **s != told.subject).map(|(s, c)| (SUBJECTS[*s], *c));
+            prop_assert_eq!(others, want.collect::<BTreeMap<_, _>>());
+            ledger = next;
+        }
+    }
+
+    #[test]
+    fn bounds(terms in terms(), rounds in rounds()) {
+        let (ledger, all) = play(&terms, &rounds);
+        for got in &all {
+            prop_assert!(got.counter <= terms.confirmations);
+            prop_assert!(got.others.iter().all(|o| o.counter <= terms.confirmations));
+            prop_assert!(got.others.is_sorted_by(|a, b| a.subject < b.subject));
+            prop_assert_eq!(got.retries_remaining, (terms.retries + 1).saturating_sub(got.attempt));
+            prop_assert!(got.attempt >= 1);
+            let final_code = matches!(got.decision, Decision::Complete | Decision::Advance) && got.reason.is_none();
+            prop_assert_eq!(got.exit(0) == 0, final_code, "exit 0 means go on, and only that");
+        }
+        prop_assert_eq!(ledger.rounds, rounds.len() as u64);
+        prop_assert_eq!(ledger.subjects.iter().map(|e| e.rounds).sum::<u64>(), rounds.len() as u64);
+        prop_assert!(ledger.subjects.iter().all(|e| e.failures.len() <= 4));
+        prop_assert_eq!(ledger.is_complete(terms.confirmations), !ledger.subjects.is_empty()
+            && ledger.subjects.iter().all(|e| e.counter >= terms.confirmations));
+    }
+
+    /// What is written down in between changes nothing.
+    #[test]
+    fn restarts(terms in terms(), rounds in rounds()) {
+        let mut ledger = Ledger::default();
+        for told in &rounds {
+            let text = encode(&ledger);
+            let back = decode(text.as_bytes()).unwrap();
+            prop_assert_eq!(&back, &ledger);
+            prop_assert_eq!(encode(&back), text);
+            ledger = step(&back, &terms, told).0;
+        }
+        prop_assert_eq!(ledger, play(&terms, &rounds).0);
+    }
+
+    /// No byte of a ledger can be lost or changed unseen.
+    #[test]
+    fn damage(terms in terms(), rounds in rounds(), at in any::<prop::sample::Index>(), to in any::<u8>(), cut in any::<bool>()) {
+        let (ledger, _) = play(&terms, &rounds);
+        let mut bytes = encode(&ledger).into_bytes();
+        let at = at.index(bytes.len());
+        if cut { bytes.truncate(at) } else { bytes[at] = to }
+        match decode(&bytes) {
+            Ok(same) => prop_assert_eq!(same, ledger),
+            Err(Unusable::Newer(version)) => prop_assert!(version > 1),
+            Err(Unusable::Damaged(_)) => {}
+        }
+    }
+
+    /// Subjects whose rounds change nothing do not meet: any order of their rounds gives each the same.
+    #[test]
+    fn independence(terms in terms(), rounds in rounds()) {
+        let quiet: Vec<Told> = rounds.into_iter().map(|t| Told { says: Some(0), ..t }).collect();
+        let mut sorted = quiet.clone();
+        sorted.sort_by_key(|t| t.subject);
+        let (one, two) = (play(&terms, &quiet).0, play(&terms, &sorted).0);
+        for entry in &one.subjects {
+            let other = two.entry(&entry.subject).unwrap();
+            prop_assert_eq!((entry.counter, entry.used, &entry.failures), (other.counter, other.used, &other.failures));
+        }
+    }
+
+    /// No subject goes on forever without a pass, a change, or a person.
+    #[test]
+    fn it_ends(terms in terms(), rounds in rounds(), failures in prop::collection::vec(0..2_u8, 7)) {
+        let (mut ledger, _) = play(&terms, &rounds);
+        let mut last = None;
+        for failure in failures {
+            let what = What::Run { green: false, accepted: true, failure, status: None };
+            let (next, got) = step(&ledger, &terms, &Told { subject: 0, what, files: 0, says: None });
+            ledger = next;
+            last = Some(got);
+        }
+        let last = last.unwrap();
+        prop_assert!(last.decision != Decision::Retry && last.decision != Decision::Reverify, "{:?}", last);
+        prop_assert!(matches!(last.reason, Some(Because::VerificationFailedMaxRetries | Because::SameFailure)));
+    }
+
+    #[test]
+    fn a_forgotten_subject_is_new(terms in terms(), rounds in rounds(), told in told()) {
+        let (mut ledger, _) = play(&terms, &rounds);
+        ledger.reset(SUBJECTS[told.subject]);
+        let mut fresh = Ledger { subjects: Vec::new(), ..ledger.clone() };
+        let (one, two) = (step(&ledger, &terms, &told).1, step(&fresh, &terms, &told).1);
+        prop_assert_eq!((one.counter, one.attempt, one.retries_remaining), (two.counter, two.attempt, two.retries_remaining));
+        prop_assert!(!fresh.reset("nobody"));
+    }
+}
