@@ -6,7 +6,7 @@
 
 pub mod place;
 
-mod document;
+mod collected;
 mod eslint;
 mod eslint_json;
 mod jest;
