@@ -1,6 +1,6 @@
 //! How is the JSON of ESLint (`-f json`) read?
 
-use super::document::{self, Content, Document, Signs};
+use super::collected::{self, Content, Document, Signs};
 use super::{Format, Reader, Stream, eslint, npm};
 use crate::check::Kind;
 use crate::check::reading::{Finding, Level, Reading};
@@ -57,14 +57,14 @@ impl Reader for EslintJson {
         match self.document.finish()? {
             Content::TooLarge => reading.object("the output is too large to read"),
             Content::Text(text) => {
-                let (outputs, wrong) = document::values::<Vec<File>>(&text);
+                let (outputs, wrong) = collected::values::<Vec<File>>(&text);
                 for file in outputs.into_iter().flatten() {
                     for message in file.messages {
                         reading.find(Finding {
                             code: message.rule_id,
-                            column: document::natural(message.column),
+                            column: collected::natural(message.column),
                             file: Some(file.file_path.clone()),
-                            line: document::natural(message.line),
+                            line: collected::natural(message.line),
                             message: message.message,
                             severity: if message.severity == 1 { Level::Warning } else { Level::Error },
                         });

@@ -1,6 +1,6 @@
 //! How is the JSON of jest (`--json`) and vitest (`--reporter=json`) read?
 
-use super::document::{self, Content, Document, Signs};
+use super::collected::{self, Content, Document, Signs};
 use super::{Format, Reader, Stream, npm, tally, xml};
 use crate::check::Kind;
 use crate::check::reading::{FAILED_KEPT, FailedTest, Reading, TestCounts};
@@ -69,7 +69,7 @@ struct Location {
 /// The suites that failed, and every one in which a case did.
 fn failed_suites<'de, D: Deserializer<'de>>(list: D) -> Result<Vec<Suite>, D::Error> {
     let mut kept = Vec::new();
-    document::each(list, |suite: Suite| {
+    collected::each(list, |suite: Suite| {
         if kept.len() < FAILED_KEPT && (suite.status == "failed" || !suite.assertion_results.is_empty()) {
             kept.push(suite);
         }
@@ -79,7 +79,7 @@ fn failed_suites<'de, D: Deserializer<'de>>(list: D) -> Result<Vec<Suite>, D::Er
 
 fn failed_cases<'de, D: Deserializer<'de>>(list: D) -> Result<Vec<Case>, D::Error> {
     let mut kept = Vec::new();
-    document::each(list, |case: Case| {
+    collected::each(list, |case: Case| {
         if kept.len() < FAILED_KEPT && case.status == "failed" {
             kept.push(case);
         }
@@ -98,7 +98,7 @@ impl Reader for JestJson {
         match self.document.finish()? {
             Content::TooLarge => reading.object("the output is too large to read"),
             Content::Text(text) => {
-                let (runs, wrong) = document::values::<Run>(&text);
+                let (runs, wrong) = collected::values::<Run>(&text);
                 for run in runs {
                     super::jest::add(&mut counts, one(run, &mut reading));
                 }
@@ -122,7 +122,7 @@ fn one(run: Run, reading: &mut Reading) -> TestCounts {
         }
         for case in suite.assertion_results {
             let messages = case.failure_messages.join("\n");
-            let line = case.location.and_then(|location| document::natural(location.line)).or_else(|| {
+            let line = case.location.and_then(|location| collected::natural(location.line)).or_else(|| {
                 let frames = messages.lines().filter_map(tally::frame);
                 frames.into_iter().find(|(file, _)| *file == suite.name).map(|(_, line)| line)
             });

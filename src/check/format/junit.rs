@@ -2,7 +2,7 @@
 //!
 //! The cases are counted: counters may be missing or wrong. A counter of failures where no case shows one speaks against a pass.
 
-use super::document::{Content, Document, Signs};
+use super::collected::{Content, Document, Signs};
 use super::xml::{self, Node};
 use super::{Format, Reader, Stream, npm};
 use crate::check::Kind;

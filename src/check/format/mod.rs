@@ -21,7 +21,7 @@ pub mod rustc_json;
 pub mod seen;
 pub mod unittest;
 
-mod document;
+mod collected;
 mod eslint;
 mod eslint_json;
 mod jest;

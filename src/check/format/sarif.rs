@@ -1,6 +1,6 @@
 //! How is SARIF 2.1.0 read, the log format of static analysers?
 
-use super::document::{self, Content, Document, Signs};
+use super::collected::{self, Content, Document, Signs};
 use super::{Format, Reader, Stream, npm};
 use crate::check::Kind;
 use crate::check::reading::{Finding, Level, Reading};
@@ -185,7 +185,7 @@ const RESULTS_KEPT: usize = 10_000;
 impl<'de> Deserialize<'de> for Results {
     fn deserialize<D: Deserializer<'de>>(list: D) -> Result<Self, D::Error> {
         let mut results = Results::default();
-        document::each(list, |result: SarifResult| {
+        collected::each(list, |result: SarifResult| {
             if !result.counts() {
                 return;
             }
@@ -231,7 +231,7 @@ impl Reader for Sarif {
         match self.document.finish()? {
             Content::TooLarge => reading.object("the log is too large to read"),
             Content::Text(text) => {
-                let (logs, wrong) = document::values::<Log>(&text);
+                let (logs, wrong) = collected::values::<Log>(&text);
                 if wrong.is_none() && logs.iter().all(|log| log.runs.is_none()) {
                     return None;
                 }
@@ -256,9 +256,9 @@ fn one(run: &Run, reading: &mut Reading) {
         let region = place.map(|place| &place.region);
         reading.find(Finding {
             code: kin.id.or_else(|| rule.map(|rule| rule.id.clone())).filter(|id| !id.is_empty()),
-            column: document::natural(region.and_then(|region| region.start_column)),
+            column: collected::natural(region.and_then(|region| region.start_column)),
             file: place.and_then(|place| file(run, &place.artifact_location)),
-            line: document::natural(region.and_then(|region| region.start_line)),
+            line: collected::natural(region.and_then(|region| region.start_line)),
             message: message(&result.message, rule),
             severity,
         });

@@ -2,7 +2,7 @@
 //!
 //! The results are counted, of those with inner results the inner ones; a report that has only counters is believed.
 
-use super::document::{Content, Document, Signs};
+use super::collected::{Content, Document, Signs};
 use super::xml::{self, Node};
 use super::{Format, Reader, Stream};
 use crate::check::Kind;
