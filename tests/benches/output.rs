@@ -4,8 +4,6 @@
 //!
 //! The aim: 500 MB/s for lines that do not concern the format, 100 MB/s by all.
 
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a benchmark may stop")]
-
 use criterion::{BenchmarkId, Criterion, Throughput};
 use std::fmt::Write as _;
 use std::hint::black_box;

@@ -93,10 +93,9 @@ impl Reader for DotnetTest {
         if line.starts_with("Test Run Aborted") || line.starts_with("The active test run was aborted") {
             self.known = true;
             self.object(line);
-        } else if line.starts_with("Test Run Failed.") {
-            self.known = true;
-        } else if line.starts_with("No test is available in ")
-            || line.starts_with("No test matches the given testcase filter")
+        } else if ["Test Run Failed.", "No test is available in ", "No test matches the given testcase filter"]
+            .iter()
+            .any(|words| line.starts_with(words))
         {
             self.known = true;
         } else {

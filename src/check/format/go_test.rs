@@ -84,10 +84,10 @@ impl Reader for GoTest {
             if before.is_empty() || self.package.announces {
                 return self.announce(name);
             }
-        } else if let Some(result) = result(line) {
-            if self.result(&result) {
-                return;
-            }
+        } else if let Some(result) = result(line)
+            && self.result(&result)
+        {
+            return;
         }
         self.other(line);
     }
