@@ -13,6 +13,7 @@ use vplan::effect::drive::{Context, Driver, Message};
 use vplan::effect::environment::{Environment, Grants};
 use vplan::effect::process::program::Root;
 use vplan::effect::records::RunRecord;
+use vplan::effect::watch::Looked;
 use vplan::plan::Plan;
 use vplan::run::event::Event;
 use vplan::run::journal::{Entry, Journal};
@@ -52,7 +53,7 @@ fn supervised(root: &Root, jobs: usize) -> Duration {
         logs: Some(logs.as_fd()),
         max_output: 1 << 26,
         evaluate: &|_| Evidence::default(),
-        watch: &|_| Box::new(|| None),
+        watch: &|_| Box::new(Looked::default),
         judge: None,
         input: None,
         tick: None,

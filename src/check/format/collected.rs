@@ -231,23 +231,3 @@ mod tests {
         assert!(values::<serde_json::Value>(&deep).1.is_some());
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_begins_a_document() {
-        for (lines, text) in [
-            (&["[", "  {}", "]"][..], Some("[\n  {}\n]\n")),
-            (&["[]"], Some("[]\n")),
-            (&["{\"a\": 1}"], Some("{\"a\": 1}\n")),
-            (&["[*] 4 fixable"], None),
-            (&["text", ""], None),
-        ] {
-            let mut document = Document::default();
-            lines.iter().for_each(|line| _ = document.take(line));
-            assert_eq!(document.text(), text);
-        }
-    }
-}
