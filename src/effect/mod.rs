@@ -30,3 +30,4 @@ pub mod survey;
 pub mod terminal;
 pub mod tree;
 pub mod verify;
+pub mod watch;

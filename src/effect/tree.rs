@@ -24,7 +24,9 @@ fn take(git: &Git) -> Option<Snapshot> {
 }
 
 fn digest(snapshot: &Snapshot, plan: &Plan) -> String {
-    snapshot.digest(|path| is_product(plan, path)).to_string()
+    let product = |path: &RepoPath| is_product(plan, path);
+    let has_products = plan.steps.iter().any(|s| !s.produces.is_empty());
+    snapshot.digest(has_products.then_some(&product)).to_string()
 }
 
 fn is_product(plan: &Plan, path: &RepoPath) -> bool {

@@ -1,10 +1,11 @@
 //! How is a plan verified? Drive it, classify what failed, repair the plan where the plan was wrong, until a verdict.
 
-use super::drive::{Context, DriveError, Driver, Finished, Message, Running, Watch};
+use super::drive::{Context, DriveError, Driver, Finished, Message, Running};
 use super::environment::Environment;
 use super::judge::Judge;
 use super::process::program::{Program, Root};
 use super::records::RunRecord;
+use super::watch::Watch;
 use super::tree::Begun;
 use crate::base::canon::to_canonical;
 use crate::base::word::Word;
@@ -41,7 +42,7 @@ pub struct Run<'a> {
     pub answer: &'a dyn Fn(&BTreeSet<Question>) -> Facts,
     /// Looks at the path of a `file` check.
     pub evaluate: &'a (dyn Fn(&Step) -> Evidence + Sync),
-    /// Remembers the files that `unchanged` selects.
+    /// Remembers the files that `unchanged` and `report` select.
     pub watch: &'a (dyn Fn(&Step) -> Watch + Sync),
     /// Who answers the questions of `judge` checks, if somebody does.
     pub judge: Option<&'a Judge<'a>>,

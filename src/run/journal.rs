@@ -428,3 +428,144 @@ pub fn oracle(bytes: &[u8]) -> Result<(), String> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::canon::Digest;
+    use serde_json::Value;
+
+    /// The type of an entry in the documents. Whoever adds a variant is stopped here, and told to describe it in `events.md`.
+    fn described(entry: &Entry) -> &'static str {
+        match entry {
+            Entry::RunStarted { .. } => "run.started",
+            Entry::PlanCompiled { .. } => "plan.compiled",
+            Entry::StepStarted { .. } => "step.started",
+            Entry::StepFinished { .. } => "step.finished",
+            Entry::ProgramResolved { .. } => "program.resolved",
+            Entry::PlanRewritten { .. } => "plan.rewritten",
+            Entry::RunInterrupted { .. } => "run.interrupted",
+            Entry::RunFinished { .. } => "run.finished",
+        }
+    }
+
+    /// One of each, everything that can be absent present.
+    fn all() -> Vec<Entry> {
+        let rewrite = Rewrite {
+            coverage: Coverage::Full,
+            dropped: Vec::new(),
+            evidence: None,
+            next_commands: Vec::new(),
+            next_digest: None,
+            previous_commands: Vec::new(),
+            previous_digest: None,
+            reason: "r".into(),
+            recovery_rule: "r".into(),
+        };
+        vec![
+            Entry::RunStarted {
+                environment: Some(EnvironmentUse::default()),
+                run_id: "r".into(),
+                started_at: Some("t".into()),
+                version: 1,
+            },
+            Entry::PlanCompiled {
+                changed_files_count: Some(1),
+                digest: Some(Digest::of(b"")),
+                steps: vec![PlannedStep { command: "c".into(), id: "i".into() }],
+            },
+            Entry::StepStarted { attempt: 1, id: "i".into(), limit_ms: 1 },
+            Entry::StepFinished {
+                attempt: 1,
+                detail: Some("d".into()),
+                duration_ms: 1,
+                exit_code: Some(0),
+                id: "i".into(),
+                kind: Some(Kind::Run),
+                leaked: 0,
+                log: Some("l".into()),
+                program: Some(Word::from("p")),
+                reason: Some(Cause::ExitCode),
+                signal: Some("s".into()),
+                status: Status::Failed,
+                tests: Some(TestCounts::default()),
+            },
+            Entry::ProgramResolved {
+                program: ProgramRecord { digest: Some(Digest::of(b"")), path: Word::from("p"), size: 1 },
+            },
+            Entry::PlanRewritten { rewrite: Box::new(rewrite) },
+            Entry::RunInterrupted { signal: Interrupt::Int },
+            Entry::RunFinished {
+                attempt: Some(1),
+                coverage: Coverage::Full,
+                decision: Some(Decision::Advance),
+                exit_code: 0,
+                retries_remaining: Some(0),
+                steps: vec![FinalStatus { id: "i".into(), reason: Some(Cause::ExitCode), status: Status::Failed }],
+                verdict: Verdict::Passed,
+            },
+        ]
+    }
+
+    /// The rows of a table of the documents whose first cell has this heading.
+    fn rows(heading: &str) -> Vec<Vec<&'static str>> {
+        let table = EVENTS.split(&format!("| {heading} |")).nth(1).unwrap();
+        let rows = table.lines().skip(2).take_while(|l| l.starts_with('|'));
+        rows.map(|l| l.trim_matches('|').split('|').map(str::trim).collect()).collect()
+    }
+
+    fn words(cell: &str) -> Vec<&str> {
+        cell.split('`').skip(1).step_by(2).collect()
+    }
+
+    #[test]
+    fn the_documents_name_every_event_and_every_key() {
+        let rows = rows("type");
+        let named: Vec<&str> = rows.iter().map(|row| words(row[0])[0]).collect();
+        let entries = all();
+        assert_eq!(named, entries.iter().map(described).collect::<Vec<_>>());
+        for (entry, row) in entries.iter().zip(&rows) {
+            let line = serde_json::to_value(Line { seq: 0, t: 0, entry: entry.clone() }).unwrap();
+            assert_eq!(line["type"], described(entry));
+            let said = words(row[2]);
+            for key in line.as_object().unwrap().keys().filter(|k| !["seq", "t", "type"].contains(&k.as_str())) {
+                assert!(said.contains(&key.as_str()), "{}: `{key}` is not described", row[0]);
+            }
+            let text = line.to_string();
+            for key in said.iter().filter(|k| !["int", "term"].contains(*k)) {
+                assert!(text.contains(&format!("\"{key}\":")), "{}: there is no `{key}`", row[0]);
+            }
+        }
+    }
+
+    #[test]
+    fn the_events_of_other_tools_lead_to_ours() {
+        let known: Vec<&str> = all().iter().map(described).collect();
+        let rows = rows("tool");
+        for tool in ["runr", "Ralph", "ralph-tui", "acode"] {
+            assert!(rows.iter().any(|row| row[0] == tool), "{tool}");
+        }
+        for row in &rows {
+            assert_eq!(row.len(), 4, "{row:?}");
+            let ours = words(row[2]);
+            assert!(row[2] == "every line" || ours.iter().all(|name| known.contains(name)), "{row:?}");
+            assert!(row[2] == "every line" || ours.len() == 1, "{row:?}");
+        }
+        for name in known.iter().filter(|n| **n != "run.interrupted") {
+            assert!(rows.iter().any(|row| words(row[2]) == [*name]), "nothing leads to {name}");
+        }
+    }
+
+    #[test]
+    fn older_journals_are_read() {
+        let old = "{\"runId\":\"r\",\"seq\":0,\"t\":0,\"type\":\"run.started\",\"version\":1}\n\
+                   {\"seq\":1,\"steps\":[{\"command\":\"c\",\"id\":\"a\"}],\"t\":0,\"type\":\"plan.compiled\"}\n\
+                   {\"attempt\":1,\"durationMs\":3,\"id\":\"a\",\"seq\":2,\"status\":\"passed\",\"t\":4,\"type\":\"step.finished\"}\n\
+                   {\"coverage\":\"full\",\"exitCode\":0,\"more\":1,\"seq\":3,\"steps\":[],\"t\":4,\"type\":\"run.finished\",\"verdict\":\"passed\"}\n";
+        let run = replay(old.as_bytes());
+        assert!(run.is_pass());
+        assert_eq!((run.steps[0].duration_ms, run.steps[0].tries, run.steps[0].kind), (3, 1, None::<Kind>));
+        assert_eq!(oracle(old.as_bytes()), Ok(()));
+        assert!(serde_json::from_str::<Value>(old.lines().next().unwrap()).is_ok());
+    }
+}

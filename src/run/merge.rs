@@ -304,7 +304,9 @@ fn join(whole: &Plan, count: u32, shards: BTreeMap<u32, Checked>, missing: &[Sha
         let absent = || StepRecord::without_evidence(step, Outcome::new(Status::NotRun, Cause::Shard, gap.clone()));
         records.remove(&step.id).unwrap_or_else(absent)
     });
-    let records = records.collect();
+    let mut records: Vec<StepRecord> = records.collect();
+    // Batches of one check may have run on several machines.
+    super::batch::judge_all(&plan.steps, &mut records);
     let mut joined = report(&plan, records, &total, circumstances);
     joined.rewrites.splice(whole.rewrites.len().., rewrites);
     joined.plan_digest.clone_from(&whole.digest);

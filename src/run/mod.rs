@@ -1,5 +1,6 @@
 //! What happens next, and what came of it? The runner's state machine: events in, actions out. No clock, no tokio.
 
+mod batch;
 pub mod audit;
 pub mod carry;
 pub mod event;

@@ -8,12 +8,13 @@ use crate::run::verdict::Exit;
 use clap::CommandFactory;
 
 /// Topics and their texts.
-const TOPICS: [(&str, &str); 5] = [
+const TOPICS: [(&str, &str); 6] = [
     ("language", crate::lang::GRAMMAR),
     ("environment", crate::effect::environment::ALLOW_LIST),
+    ("events", crate::run::journal::EVENTS),
+    ("integrations", include_str!("../integrations.md")),
     ("judge", crate::check::judge::PROTOCOL),
     ("proposer", crate::plan::proposal::PROTOCOL),
-    ("events", crate::run::journal::EVENTS),
 ];
 
 /// Prints help.

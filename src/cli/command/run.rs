@@ -16,16 +16,16 @@ use crate::cli::render::style::{Tone, count, paint};
 use crate::cli::saved;
 use crate::cli::session::Session;
 use crate::cli::terminal::{JsonLines, Terminal};
-use crate::effect::drive::Watch;
 use crate::effect::environment::{Environment, Grants};
+use crate::effect::files::asserted;
 use crate::effect::files::beneath::Beneath;
-use crate::effect::files::{asserted, fingerprint};
 use crate::effect::judge::Judge;
 use crate::effect::process::program::Root;
 use crate::effect::records::{RecordError, RunRecord};
 use crate::effect::terminal::same_stream;
 use crate::effect::tree::Beginning;
 use crate::effect::verify::{self, Seen, Verified, VerifyError, verify};
+use crate::effect::watch::watch;
 use crate::plan::shard::share;
 use crate::plan::{Plan, Step, scope::OUTSIDE};
 use crate::run::report::{Circumstances, DEFAULT_RETRIES, Report, ShardRecord};
@@ -97,7 +97,7 @@ pub fn run(global: &Global, args: &Run, terminal: &Terminal) -> Result<u8, Failu
     let place = record.path().display().to_string();
     let mut progress = Progress::new(args.progress, terminal, &plan);
     let evaluate = |step: &Step| evaluate(&beneath, step);
-    let watch = |step: &Step| watch(&session, step);
+    let watch = |step: &Step| watch(&session.site.root, session.git(), step);
     let answer = |questions: &_| session.answer(questions);
     let question = session.questions(&beneath, global.locked);
     let judge = judge.map(|Program { argv, env, .. }| Judge { argv, env, question: &question });
@@ -261,22 +261,6 @@ fn evaluate(beneath: &Beneath, step: &Step) -> Evidence {
     let path = step.path.clone().unwrap_or_else(RepoPath::root);
     let facts = asserted::gather(beneath, &path, file::needs_content(&step.assertions));
     Evidence { assertion: file::judge(&step.assertions, &facts).err(), ..Evidence::default() }
-}
-
-/// Remembers the files that `unchanged` selects. What cannot be compared counts as changed.
-fn watch(session: &Session, step: &Step) -> Watch {
-    let root = session.site.root.clone();
-    let git = session.git().cloned();
-    let Some(what) = step.unchanged.clone() else { return Box::new(|| None) };
-    let prints = move || {
-        let beneath = Beneath::open(&root)?;
-        fingerprint::fingerprint(&beneath, &root, git.as_ref(), &what)
-    };
-    let before = prints();
-    Box::new(move || match (before, prints()) {
-        (Ok(before), Ok(after)) => fingerprint::first_difference(&before, &after),
-        _ => Some(RepoPath::root()),
-    })
 }
 
 fn broken(error: &std::io::Error) -> Failure {
