@@ -18,7 +18,7 @@ use vplan::run::report::{Circumstances, Report, report};
 use vplan::run::state::Ending;
 
 fn config() -> ProptestConfig {
-    ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() }
+    ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() }
 }
 
 /// What an attacker would try.
