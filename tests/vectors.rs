@@ -435,6 +435,79 @@ fn filecheck() {
     });
 }
 
+/// Whether one of two paths ends with the other, by whole segments.
+fn same_place(one: &str, other: &str) -> bool {
+    let clean = |path: &str| path.replace('\\', "/").trim_start_matches("./").trim_start_matches('/').to_owned();
+    let (one, other) = (clean(one), clean(other));
+    let ends = |long: &str, short: &str| long == short || long.ends_with(&format!("/{short}"));
+    ends(&one, &other) || ends(&other, &one)
+}
+
+/// Each expected finding must be there; errors and warnings each in the order given.
+fn same_findings(got: &[Value], want: &[Value]) -> Result<(), String> {
+    for severity in ["error", "warning"] {
+        let mut got = got.iter().filter(|d| d["severity"] == severity);
+        for want in want.iter().filter(|d| d["severity"] == severity) {
+            let agrees = |got: &Value| {
+                want.as_object().unwrap().iter().all(|(key, value)| match (key.as_str(), value, &got[key]) {
+                    ("file", Value::String(want), Value::String(got)) => same_place(want, got),
+                    (_, want, got) => want == got,
+                })
+            };
+            got.find(|d| agrees(d)).ok_or(format!("no finding {want}"))?;
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn output() {
+    check("output", |case| {
+        let (input, expected) = (&case.input, &case.expected);
+        let repo = Repo::new(&json!({}));
+        let text = match input["textHex"].as_str() {
+            Some(hex) => unhex(hex),
+            None => input["text"].as_str().unwrap_or_default().as_bytes().to_vec(),
+        };
+        std::fs::write(repo.root().join("said"), text).unwrap();
+        let is_report = input.get("report").is_some();
+        let says = match (&input["report"], input["stream"].as_str()) {
+            (Value::Bool(true), _) => "mkdir -p out && cat said > out/report",
+            (Value::Null, _) if is_report => "true",
+            (_, Some("stderr")) => "cat said >&2",
+            _ => "cat said",
+        };
+        repo.write("say.sh", &json!(format!("{says}\nexit {}\n", input["exit"])));
+        if let Some(stale) = input.get("stale") {
+            repo.write("out/report", stale);
+        }
+        let format = input["format"].as_str().unwrap();
+        let read = if is_report { format!("report {format} \"out/*\"") } else { format!("format {format}") };
+        let settings = strings(&input["settings"]).join("\n  ");
+        let kind = input["kind"].as_str().unwrap();
+        let contract = format!("vplan 1\ncheck c {{\n  {kind} sh say.sh\n  {read}\n  {settings}\n}}\n");
+        repo.write("contracts/verify.vplan", &json!(contract));
+        let ran = repo.ask(&["run", "--format", "json", "--changed-none"]);
+        let step = ran.json()?["steps"][0].clone();
+        let told = |why: String| format!("{why}\n  {step:#}");
+        let passes = expected["pass"].as_bool().unwrap();
+        let fails = match kind {
+            "compile" => 41,
+            "test" => 42,
+            _ => 40,
+        };
+        ran.must_exit(if passes { 0 } else { fails })?;
+        for (key, want) in expected["tests"].as_object().into_iter().flatten() {
+            same(key, &step["tests"][key], want).map_err(told)?;
+        }
+        for key in ["errors", "warnings"] {
+            expected.get(key).map_or(Ok(()), |want| same(key, &step[key], want)).map_err(told)?;
+        }
+        let list = |v: &Value| v["diagnostics"].as_array().cloned().unwrap_or_default();
+        same_findings(&list(&step), &list(expected)).map_err(told)
+    });
+}
+
 #[test]
 fn exit() {
     check("exit", |case| {

@@ -23,6 +23,9 @@ pub struct Evidence {
     /// What its output, or the report that it wrote, says; absent when it is in no format that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reading: Option<Box<super::reading::Reading>>,
+    /// It was to write a report and wrote none: what `reading` holds comes from its output.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub report_missing: bool,
     /// The signal that ended it, such as `SIGKILL`.
     pub signal: Option<String>,
     /// Why it could not be started.

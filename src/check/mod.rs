@@ -1,5 +1,6 @@
 //! What kinds of checks are there, and when does one pass? One file per kind; a kind turns evidence into an outcome.
 
+pub mod agreement;
 pub mod evidence;
 pub mod file;
 pub mod format;
@@ -61,8 +62,33 @@ impl Kind {
 
 /// The formats of output that a check may name (language.md section 6).
 pub const FORMATS: &[&str] = &[
-    "auto", "cargo", "rustc", "tsc", "eslint", "gcc", "javac", "mypy", "pytest", "unittest", "jest", "vitest", "mocha",
-    "tap", "go", "dotnet", "junit", "trx", "sarif",
+    "auto",
+    "cargo",
+    "rustc",
+    "tsc",
+    "eslint",
+    "gcc",
+    "javac",
+    "mypy",
+    "pytest",
+    "unittest",
+    "jest",
+    "vitest",
+    "mocha",
+    "tap",
+    "go",
+    "dotnet",
+    "junit",
+    "trx",
+    "sarif",
+    "nextest",
+    "clippy",
+    "ruff",
+    "flake8",
+    "pylint",
+    "node",
+    "msbuild",
+    "shellcheck",
 ];
 
 /// Whether a failure fails the plan.

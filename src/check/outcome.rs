@@ -1,8 +1,8 @@
 //! How did a step end, and what decided that? Evidence of one try in, status and cause out.
 
-use super::Kind;
 use super::evidence::Evidence;
 use super::judge::{Answer, Ruling};
+use super::{Kind, agreement};
 use crate::base::word::visible;
 use serde::{Deserialize, Serialize};
 
@@ -163,7 +163,7 @@ impl Cause {
 /// A status, what decided it, and the same for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// What decided; absent only for a plain pass.
+    /// What decided; absent only for a pass.
     pub cause: Option<Cause>,
     /// One line for people, safe to show; absent only for a plain pass.
     pub detail: Option<String>,
@@ -194,20 +194,24 @@ pub struct Terms<'a> {
     /// The limit of this try in milliseconds.
     pub limit_ms: u64,
     /// What the contract says about the output.
-    pub reading: Reading,
+    pub output: Output<'a>,
     /// Codes that mean "does not apply here".
     pub skip_exit: &'a [i32],
 }
 
-/// What a contract says about a step's output.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reading {
-    /// Nothing: the exit code decides.
-    Free,
-    /// A format or thresholds for findings.
-    Findings,
-    /// A format, a report or a least number of tests: a pass must have shown tests.
-    Tests,
+/// What a contract says about a step's output. Only `compile`, `test` and `lint` are asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Output<'a> {
+    /// `format`, unless it is `auto`: what it says must be found.
+    pub format: Option<&'a str>,
+    /// How many errors may be (`max-errors`).
+    pub max_errors: u64,
+    /// How many warnings may be (`max-warnings`); any number without.
+    pub max_warnings: Option<u64>,
+    /// How many tests must have run (`min-tests`), where that is written; otherwise one, where tests are found at all.
+    pub min_tests: Option<u64>,
+    /// The glob of `report`: what it selects must have been written.
+    pub report: Option<&'a str>,
 }
 
 /// Spawn errors that a person mends by installing or creating something: exit 5 (engine.md section 11).
@@ -224,7 +228,7 @@ const SETUP_CODES: [&str; 9] = [
 ];
 
 /// Judges one try. Total; the first that holds: not started, out of time, ended by a signal, changed what it must not,
-/// skipped itself, a wrong exit code, a false assertion, no evidence, passed.
+/// skipped itself, a false assertion; then what exit code and output say together (`agreement`).
 ///
 /// A try that took longer than its limit is out of time even when it ended before anybody stopped it: the same durations
 /// must give the same outcome however late the clock was read. One that took exactly its limit is within it.
@@ -257,29 +261,37 @@ pub fn judge(terms: &Terms<'_>, evidence: &Evidence) -> Outcome {
     if let Some(path) = &evidence.mutated {
         return Outcome::new(Status::Failed, Cause::Mutated, format!("it changed `{path}`, which must stay as it was"));
     }
+    let is_read = matches!(terms.kind, Kind::Compile | Kind::Test | Kind::Lint);
     if terms.skip_exit.contains(&exit) {
-        return Outcome::new(
-            Status::Skipped,
-            Cause::SkipExit,
-            format!("exit code {exit}: it says that it does not apply here"),
-        );
+        return match agreement::failures(terms, evidence).filter(|_| is_read) {
+            // What did not apply cannot have failed.
+            Some(failures) => {
+                let detail = format!("exit code {exit} says that it does not apply here, but {failures}");
+                Outcome::new(Status::Failed, Cause::Contradiction, detail)
+            }
+            None => {
+                let detail = format!("exit code {exit}: it says that it does not apply here");
+                Outcome::new(Status::Skipped, Cause::SkipExit, detail)
+            }
+        };
     }
     if let Some(assertion) = &evidence.assertion {
         return Outcome::new(Status::Failed, Cause::Assertion, visible(assertion.as_bytes()));
     }
-    let accepted = if terms.exit.is_empty() { exit == 0 } else { terms.exit.contains(&exit) };
-    if terms.kind != Kind::File && !accepted {
+    if is_read {
+        return agreement::judge(terms, evidence, exit);
+    }
+    if terms.kind != Kind::File && !terms.accepts(exit) {
         return Outcome::new(Status::Failed, Cause::ExitCode, wrong_exit(exit, terms.exit));
     }
-    let silent = evidence.stdout.is_blank() && evidence.stderr.is_blank();
-    match terms.reading {
-        Reading::Free => Outcome::PASSED,
-        Reading::Tests if silent => {
-            Outcome::new(Status::Failed, Cause::NoEvidence, "it wrote nothing that would show that tests ran")
-        }
-        Reading::Tests | Reading::Findings => {
-            Outcome::new(Status::Passed, Cause::OutputUnread, "passed by exit code: output is not read in this version")
-        }
+    Outcome::PASSED
+}
+
+impl Terms<'_> {
+    /// Whether an exit code is accepted.
+    #[must_use]
+    pub fn accepts(&self, exit: i32) -> bool {
+        if self.exit.is_empty() { exit == 0 } else { self.exit.contains(&exit) }
     }
 }
 
@@ -306,7 +318,7 @@ fn ruled(evidence: &Evidence) -> Outcome {
     }
 }
 
-fn wrong_exit(exit: i32, accepted: &[i32]) -> String {
+pub(super) fn wrong_exit(exit: i32, accepted: &[i32]) -> String {
     if matches!(accepted, [] | [0]) {
         return format!("exit code {exit}");
     }
@@ -316,12 +328,12 @@ fn wrong_exit(exit: i32, accepted: &[i32]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::evidence::{Captured, SpawnError};
+    use super::super::evidence::SpawnError;
     use super::*;
     use crate::base::path::RepoPath;
 
     fn terms(kind: Kind) -> Terms<'static> {
-        Terms { by_budget: false, exit: &[0], kind, limit_ms: 1000, reading: Reading::Free, skip_exit: &[77] }
+        Terms { by_budget: false, exit: &[0], kind, limit_ms: 1000, output: Output::default(), skip_exit: &[77] }
     }
 
     fn exited(code: i32) -> Evidence {
@@ -331,15 +343,11 @@ mod tests {
     #[test]
     fn one_try() {
         let run = terms(Kind::Run);
-        let tests = Terms { reading: Reading::Tests, ..terms(Kind::Test) };
-        let findings = Terms { reading: Reading::Findings, ..terms(Kind::Lint) };
         let three = Terms { exit: &[3], ..run };
         let spawn = |code: &str| Evidence {
             spawn_error: Some(SpawnError { code: code.into(), message: "no".into() }),
             ..Evidence::default()
         };
-        let said = |code| Evidence { stdout: Captured::from(&b"ok\n"[..]), ..exited(code) };
-        let blank = Evidence { stdout: Captured::from(&b" \n"[..]), ..exited(0) };
         let late = Evidence { timed_out: true, ..exited(0) };
         let slow = Evidence { duration_ms: 1001, ..exited(0) };
         let just = Evidence { duration_ms: 1000, ..exited(0) };
@@ -366,11 +374,6 @@ mod tests {
             ("mutated and skipped", run, wrote_and_skipped, Status::Failed, Some(Cause::Mutated)),
             ("a file as asserted", terms(Kind::File), Evidence::default(), Status::Passed, None),
             ("a file not as asserted", terms(Kind::File), wrong, Status::Failed, Some(Cause::Assertion)),
-            ("tests, silent", tests, exited(0), Status::Failed, Some(Cause::NoEvidence)),
-            ("tests, blanks", tests, blank, Status::Failed, Some(Cause::NoEvidence)),
-            ("tests, something said", tests, said(0), Status::Passed, Some(Cause::OutputUnread)),
-            ("tests failed", tests, said(1), Status::Failed, Some(Cause::ExitCode)),
-            ("a silent linter found nothing", findings, exited(0), Status::Passed, Some(Cause::OutputUnread)),
         ] {
             let outcome = judge(&terms, &evidence);
             assert_eq!((outcome.status, outcome.cause), (status, cause), "{name}");

@@ -3,12 +3,15 @@
 //! Made by `format` from output or from a report file; judged in `outcome`. Bounded, whatever the output: counts are
 //! complete, lists hold the first of them.
 
+use super::Kind;
 use serde::{Deserialize, Serialize};
 
 /// How many findings of each severity are kept with their text.
 pub const FINDINGS_KEPT: usize = 100;
 /// How many failed tests are kept with their message.
 pub const FAILED_KEPT: usize = 100;
+/// How many lines are kept of what speaks against a pass.
+pub const PROBLEMS_KEPT: usize = 20;
 /// How many bytes of a message, a name or a path are kept.
 pub const TEXT_KEPT: usize = 2048;
 
@@ -57,7 +60,7 @@ pub struct Finding {
 }
 
 /// How bad a finding is. What a tool calls note, hint, help or info is no finding.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
     /// It must be repaired.
@@ -136,10 +139,54 @@ impl Reading {
         }
     }
 
+    /// Adds what another file or part of the same step says.
+    pub fn add(&mut self, other: Reading) {
+        let Reading { errors, failed_tests, findings, format, problems, tests, warnings } = other;
+        if self.format.is_empty() {
+            self.format = format;
+        }
+        self.errors = self.errors.saturating_add(errors);
+        self.warnings = self.warnings.saturating_add(warnings);
+        if let Some(more) = tests {
+            let sum = self.tests.get_or_insert_default();
+            sum.failed = sum.failed.saturating_add(more.failed);
+            sum.passed = sum.passed.saturating_add(more.passed);
+            sum.skipped = sum.skipped.saturating_add(more.skipped);
+        }
+        for severity in [Level::Error, Level::Warning] {
+            let kept = self.findings.iter().filter(|f| f.severity == severity).count();
+            let room = FINDINGS_KEPT.saturating_sub(kept);
+            self.findings.extend(findings.iter().filter(|f| f.severity == severity).take(room).cloned());
+        }
+        failed_tests.into_iter().for_each(|test| self.fail(test));
+        problems.into_iter().for_each(|problem| self.object(problem));
+    }
+
+    /// What it says to a check of a kind: a compiler or a linter that writes a report of tests means one finding by each
+    /// failed one, and a report without any is a clean one.
+    #[must_use]
+    pub fn counted_by(mut self, kind: Kind) -> Self {
+        if kind == Kind::Test {
+            return self;
+        }
+        let Some(tests) = self.tests.take() else { return self };
+        if tests.failed > self.errors {
+            self.errors = tests.failed;
+            let finding = |test: FailedTest| Finding {
+                code: Some(test.name),
+                file: test.file,
+                line: test.line,
+                message: test.message.unwrap_or_default(),
+                ..Finding::default()
+            };
+            self.findings.extend(std::mem::take(&mut self.failed_tests).into_iter().map(finding));
+        }
+        self
+    }
+
     /// Notes what speaks against a pass, while there is room.
     pub fn object(&mut self, problem: impl Into<String>) {
-        const KEPT: usize = 20;
-        if self.problems.len() < KEPT {
+        if self.problems.len() < PROBLEMS_KEPT {
             let mut problem = problem.into();
             clip(&mut problem);
             self.problems.push(problem);
@@ -153,5 +200,7 @@ pub fn clip(text: &mut String) {
         let end = (0..=TEXT_KEPT).rev().find(|i| text.is_char_boundary(*i)).unwrap_or(0);
         text.truncate(end);
         text.push('…');
+        // What was cut off may have been large.
+        text.shrink_to_fit();
     }
 }

@@ -22,7 +22,8 @@ const ABOUT: &str = concat!(
     verdicts!(),
     " Also: 40 a failed `test`, `fmt --check` or `--deny`; 45 the contract is weakened (`diff`).\n\nTopics: `vplan help language` \
      teaches the contract language, `vplan help environment` lists the variables that a step sees, `vplan help proposer` and `vplan help \
-     judge` say how other programs are asked, `vplan help rounds` explains subjects, confirmations and decisions."
+     judge` say how other programs are asked, `vplan help rounds` explains subjects, confirmations and decisions, `vplan help events` the \
+     events of a run, `vplan help integrations` shows vplan in other tools."
 );
 
 /// What `run` takes besides a request and a plan stands under this heading.
@@ -79,6 +80,7 @@ impl CommandLine {
             "plan" => PlanArgs::augment_args,
             "recover" => Recover::augment_args,
             "run" => Run::augment_args,
+            "status" => super::command::status::Status::augment_args,
             "test" => super::command::test::Test::augment_args,
             _ => return None,
         };
@@ -203,11 +205,27 @@ pub enum Command {
     Lock(super::command::lock::Lock),
     /// List the contracts shipped with vplan, which `import "std:NAME@VERSION"` names, or print one.
     Std(super::command::std::Std),
+    /// Show how the latest run ended, and whether what it verified is what is here now.
+    Status(super::command::status::Status),
+    /// List the recorded runs, newest first.
+    Runs(super::command::runs::Runs),
+    /// Show what each check of a run did, and why it was there.
+    Details(super::command::details::Details),
+    /// Print what a check wrote.
+    Log(super::command::log::Log),
+    /// Show what happened in a run, in order.
+    Report(super::command::report::ReportArgs),
+    /// Show how checks fare over many runs: how often they pass, how long they take.
+    Stats(super::command::stats::Stats),
+    /// Check a report offline: is it what vplan wrote, and is it about this tree?
+    Verify(super::command::verify::Verify),
+    /// Remove the records of old runs.
+    Gc(super::command::gc::Gc),
     /// Print a completion script.
     Completions(Completions),
     /// Print the manual page.
     Man(Man),
-    /// Help on a command, or on a topic: `language`, `environment`, `proposer`, `judge`, `rounds`.
+    /// Help on a command, or on a topic: `language`, `environment`, `rounds`, `events`, `integrations`, `judge`, `proposer`.
     Help(Help),
 }
 
@@ -612,7 +630,7 @@ pub struct Man {
 #[derive(Debug, Args)]
 #[command(after_help = "Exit codes: 0 printed; 2 usage.")]
 pub struct Help {
-    /// A command, or one of `language`, `environment`, `judge`, `proposer`.
+    /// A command, or one of `language`, `environment`, `events`, `judge`, `proposer`.
     pub topic: Option<String>,
 }
 
@@ -653,6 +671,7 @@ mod tests {
             ("diff --base main --strict --contract c", true),
             ("test a.test.vplan --filter x --list", true),
             ("test --min-coverage 80", true),
+            ("status --require verified --records r", true),
             ("classify --command x --exit -1", true),
             ("recover --command a --command b --failed 2 --exit 1", true),
             // Everything else takes the long way.

@@ -3,6 +3,7 @@
 pub mod args;
 pub mod command;
 pub mod error;
+pub mod history;
 pub mod judge;
 pub mod pinning;
 pub mod progress;
@@ -67,6 +68,14 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Command::Std(args) => command::std::run(&line.global, &args, &terminal),
         Command::Completions(args) => command::completions::run(&args, &terminal),
         Command::Man(args) => command::man::run(&args, &terminal),
+        Command::Status(args) => command::status::run(&line.global, &args, &terminal),
+        Command::Runs(args) => command::runs::run(&line.global, &args, &terminal),
+        Command::Details(args) => command::details::run(&line.global, &args, &terminal),
+        Command::Log(args) => command::log::run(&line.global, &args, &terminal),
+        Command::Report(args) => command::report::run(&line.global, &args, &terminal),
+        Command::Stats(args) => command::stats::run(&line.global, &args, &terminal),
+        Command::Verify(args) => command::verify::run(&line.global, &args, &terminal),
+        Command::Gc(args) => command::gc::run(&line.global, &args, &terminal),
         Command::Help(args) => command::help::run(&args, &terminal),
     };
     let code = result.unwrap_or_else(|failure: Failure| {

@@ -6,6 +6,7 @@ use super::error::Failure;
 use super::render::{github, junit, sarif};
 use super::terminal::Terminal;
 use crate::base::canon::to_canonical;
+use crate::base::inert::json_without_commands;
 use crate::base::word::visible;
 use crate::effect::files;
 use crate::effect::github::{Job, append};
@@ -68,8 +69,6 @@ impl Reports {
                 if let Some(holder) = stdout {
                     return wrong(format!("standard output is taken by `{holder}`, so `{flag} -` has no place"));
                 }
-            } else if file.as_os_str().is_empty() {
-                return wrong(format!("`{flag}` needs the name of a file"));
             } else if file.is_dir() {
                 return wrong(format!("`{flag}` needs a file, and `{name}` is a directory"));
             }
@@ -98,7 +97,7 @@ impl Reports {
             failed("the JUnit report", path, &error);
         }
         if let Some(path) = &self.sarif {
-            let log = to_canonical(&sarif::log(report, plan, root)) + "\n";
+            let log = json_without_commands(&to_canonical(&sarif::log(report, plan, root))) + "\n";
             if let Err(error) = publish(path, &log, terminal) {
                 failed("the SARIF log", path, &error);
             }

@@ -101,3 +101,19 @@ impl Terminal {
         code
     }
 }
+
+/// Standard output for lines of JSON, each written in one go: nothing in them is a workflow command.
+#[derive(Debug)]
+pub struct JsonLines;
+
+impl Write for JsonLines {
+    fn write(&mut self, line: &[u8]) -> std::io::Result<usize> {
+        let text = String::from_utf8_lossy(line);
+        std::io::stdout().write_all(json_without_commands(&text).as_bytes())?;
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        std::io::stdout().flush()
+    }
+}

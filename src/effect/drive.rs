@@ -14,7 +14,7 @@ use super::process::pool::Pool;
 use super::process::program::{Program, Root};
 use super::signals::Signals;
 use super::step::{Busy, Means, Note, log_name};
-use crate::base::path::RepoPath;
+use super::watch::Watch;
 use crate::check::evidence::{Evidence, SpawnError};
 use crate::plan::{Plan, Step};
 use crate::run::event::{Action, Event, Interrupt};
@@ -49,7 +49,7 @@ pub struct Context<'a> {
     /// Makes the evidence of a step that starts nothing (`file`). Called on the step's thread; must start no process that
     /// leaves its session.
     pub evaluate: &'a (dyn Fn(&Step) -> Evidence + Sync),
-    /// Called before each try of a step with `unchanged`; what it gives is called after the try.
+    /// Called before each try of a step that is watched; what it gives is called after the try.
     pub watch: &'a (dyn Fn(&Step) -> Watch + Sync),
     /// Who answers the questions of `judge` checks, if somebody does.
     pub judge: Option<&'a Judge<'a>>,
@@ -58,9 +58,6 @@ pub struct Context<'a> {
     /// How often [`Message::Tick`] comes while something runs; never without.
     pub tick: Option<Duration>,
 }
-
-/// Looks again, and gives the first file that has changed.
-pub type Watch = Box<dyn FnOnce() -> Option<RepoPath>>;
 
 /// What whoever drives is told. For each message it gives actions; only those for an event may be other than stops.
 pub enum Message<'a> {
@@ -367,9 +364,9 @@ impl<'e> Drive<'_, '_, 'e> {
                 busy.running().into_iter().for_each(|attempt| self.driver.doorbell.add(attempt));
                 (step, over)
             }
-            Note::LookedAgain(step, mutated) => {
+            Note::LookedAgain(step, looked) => {
                 let Some(busy) = self.busy.get_mut(&step) else { return };
-                (step, Some(busy.settle(|seen| seen.mutated = mutated)))
+                (step, Some(busy.settle(|seen| looked.add_to(seen))))
             }
         };
         self.news.extend(tried.map(|tried| News::Ended { step, at, tried: Box::new(tried) }));

@@ -7,7 +7,9 @@ use super::process::program::{Root, say};
 use crate::base::path::RepoPath;
 use crate::base::word::visible;
 use rustix::fd::{AsFd as _, BorrowedFd, OwnedFd};
-use rustix::fs::{AtFlags, CWD, FallocateFlags, Mode, OFlags, mkdirat, openat, renameat, unlinkat};
+use rustix::fs::{
+    AtFlags, CWD, FallocateFlags, FlockOperation, Mode, OFlags, flock, mkdirat, openat, renameat, unlinkat,
+};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -17,6 +19,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The folder at the root.
 pub const FOLDER: &str = ".vplan";
+/// The folder of all runs in it.
+pub const RUNS: &str = "runs";
+/// The journal of a run.
+pub const EVENTS: &str = "events.jsonl";
 /// What is set aside so that a run that fills the disk can still say how it ended, in bytes.
 const RESERVE: u64 = 64 * 1024;
 
@@ -87,15 +93,20 @@ impl RunRecord {
             Err(Errno::EXIST) => {}
             Err(error) => return Err(failed(error)),
         }
-        let runs_path = base_path.join("runs");
-        let runs = folder(base.as_fd(), "runs", &runs_path)?;
+        let runs_path = base_path.join(RUNS);
+        let runs = folder(base.as_fd(), RUNS, &runs_path)?;
+        // As long as this is held, nobody takes a folder whose events are not locked yet for one that nobody writes. Where
+        // there are no such locks, whoever removes records goes by what is in them.
+        let _ = flock(&runs, FlockOperation::LockShared);
         let id = new_id().map_err(|e| RecordError::Io(base_path.clone(), e))?;
         let path = runs_path.join(&id);
         // The id is random; if the directory is there all the same, somebody else made it.
         mkdirat(&runs, &id, Mode::from_raw_mode(0o755)).map_err(failed)?;
         let own = folder(runs.as_fd(), &id, &path)?;
         let logs = folder(own.as_fd(), "logs", &path.join("logs"))?;
-        let events = create_append(own.as_fd(), "events.jsonl").map_err(failed)?;
+        let events = create_append(own.as_fd(), EVENTS).map_err(failed)?;
+        // Held as long as the record is written: it says that a vplan lives. Programs that are started do not inherit it.
+        let _ = flock(&events, FlockOperation::LockExclusive);
         let reserved = reserve(own.as_fd()).is_ok();
         for directory in [&own, &runs, &base] {
             rustix::fs::fsync(directory).map_err(failed)?;
@@ -175,18 +186,7 @@ impl RunRecord {
     }
 
     fn replace(&self, name: &str, content: &[u8]) -> io::Result<()> {
-        let temporary = format!(".{name}.new");
-        let _ = unlinkat(&self.folder, &temporary, AtFlags::empty());
-        let mut file = create(self.folder.as_fd(), &temporary)?;
-        let done = file
-            .write_all(content)
-            .and_then(|()| file.sync_all())
-            .and_then(|()| Ok(renameat(&self.folder, &temporary, &self.folder, name)?))
-            .and_then(|()| Ok(rustix::fs::fsync(&self.folder)?));
-        if done.is_err() {
-            let _ = unlinkat(&self.folder, &temporary, AtFlags::empty());
-        }
-        done
+        replace(self.folder.as_fd(), name, content)
     }
 
     fn release(&mut self) {
@@ -194,6 +194,15 @@ impl RunRecord {
             let _ = unlinkat(&self.folder, ".reserve", AtFlags::empty());
         }
     }
+}
+
+/// Writes the memo of a run that is over ([`crate::run::stop`]) into its folder, as a whole.
+///
+/// # Errors
+/// What the system reports; a folder that is a symlink.
+pub fn write_stop(run: &Path, memo: &str) -> io::Result<()> {
+    let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    replace(openat(CWD, run, flags, Mode::empty())?.as_fd(), crate::run::stop::FILE, memo.as_bytes())
 }
 
 impl Drop for RunRecord {
@@ -215,6 +224,22 @@ fn folder(parent: BorrowedFd<'_>, name: &str, path: &Path) -> Result<OwnedFd, Re
         Errno::NOTDIR | Errno::LOOP => RecordError::NotADirectory(path.to_owned()),
         error => RecordError::Io(path.to_owned(), error.into()),
     })
+}
+
+/// Puts a file in the place of the one of this name, if there is one, as a whole.
+fn replace(folder: BorrowedFd<'_>, name: &str, content: &[u8]) -> io::Result<()> {
+    let temporary = format!(".{name}.new");
+    let _ = unlinkat(folder, &temporary, AtFlags::empty());
+    let mut file = create(folder, &temporary)?;
+    let done = file
+        .write_all(content)
+        .and_then(|()| file.sync_all())
+        .and_then(|()| Ok(renameat(folder, &temporary, folder, name)?))
+        .and_then(|()| Ok(rustix::fs::fsync(folder)?));
+    if done.is_err() {
+        let _ = unlinkat(folder, &temporary, AtFlags::empty());
+    }
+    done
 }
 
 const CREATE: OFlags =

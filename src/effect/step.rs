@@ -6,10 +6,13 @@ use super::process::attempt::{Attempt, Buffer, Heard, Tried, Try};
 use super::process::capture::{Live, LogPlace};
 use super::process::pool::Pool;
 use super::process::program::say;
+use super::watch::{Looked, is_watched};
 use crate::base::canon::Digest;
-use crate::base::path::RepoPath;
+use crate::base::word::Word;
 use crate::check::Kind;
+use crate::check::agreement::silence;
 use crate::check::evidence::{Captured, Evidence};
+use crate::check::format::{Format, guessed, named};
 use crate::plan::Step;
 use crate::run::report::Withheld;
 use rustix::fd::BorrowedFd;
@@ -29,8 +32,8 @@ pub(super) enum Note {
     Looked(usize),
     /// The question of a `judge` check is made.
     Asked(usize, Asked),
-    /// They have been looked at again; the first that has changed.
-    LookedAgain(usize, Option<RepoPath>),
+    /// They have been looked at again.
+    LookedAgain(usize, Box<Looked>),
 }
 
 /// A try of a step that is under way.
@@ -120,7 +123,7 @@ impl<'e> Busy<'e> {
                 }
                 leave(&outbox, Note::Asked(number, asked));
             })?;
-        } else if step.unchanged.is_some() {
+        } else if is_watched(step) {
             let (watcher, again) = channel();
             self.watcher = Some(watcher);
             thread.spawn_scoped(scope, move || watch(context, number, step, &again, &outbox))?;
@@ -163,6 +166,7 @@ impl<'e> Busy<'e> {
             None => environment.of_step(root, self.step),
         };
         let argv = judge.map(|j| j.argv.as_slice()).or(self.step.argv.as_deref());
+        let formats = formats(self.step);
         let what = Try {
             root,
             search: &environment.search,
@@ -174,6 +178,7 @@ impl<'e> Busy<'e> {
             log: logs.zip(self.log.clone()).map(|(folder, name)| LogPlace { folder, name }),
             max_output,
             live: tick.map(|_| Arc::clone(&self.live)),
+            formats: &formats,
         };
         self.withheld = environment.withheld;
         match Attempt::begin(means.pool, &what) {
@@ -210,6 +215,7 @@ impl<'e> Busy<'e> {
             return (heard, None);
         };
         let mut tried = attempt.finish(means.pool, self.wishes.timed_out, means.buffer);
+        read_as(self.step, &mut tried.evidence);
         // Looking at files before and after is not the step's time.
         tried.evidence.duration_ms = millis(means.now.saturating_sub(started));
         tried.evidence.question = self.question.take();
@@ -273,8 +279,41 @@ fn watch(context: &Context<'_>, number: usize, step: &Step, again: &Receiver<()>
     leave(outbox, Note::Looked(number));
     // Nobody asks when the step could not be started.
     if again.recv().is_ok() {
-        leave(outbox, Note::LookedAgain(number, look()));
+        leave(outbox, Note::LookedAgain(number, Box::new(look())));
     }
+}
+
+/// How the output of a step is read; not at all where only the exit code counts.
+fn formats(step: &Step) -> Vec<&'static Format> {
+    if !matches!(step.kind, Kind::Compile | Kind::Test | Kind::Lint) || step.argv.is_none() {
+        return Vec::new();
+    }
+    match step.format.as_deref() {
+        Some(name) if name != "auto" => named(name, step.kind),
+        _ => with_words(step, |words| guessed(words, step.kind)),
+    }
+}
+
+/// What was read, as the verb counts it. A compiler or linter that is known, ended well and said nothing has found nothing.
+fn read_as(step: &Step, evidence: &mut Evidence) {
+    if let Some(reading) = evidence.reading.take() {
+        evidence.reading = Some(Box::new(reading.counted_by(step.kind)));
+        return;
+    }
+    let of_a_known_tool = || {
+        let written = |words: &[&str]| formats(step).into_iter().find(|f| (f.written_by)(words));
+        with_words(step, written).map(|f| f.id)
+    };
+    let format = match step.format.as_deref() {
+        Some(name) if name != "auto" => Some(name),
+        _ => of_a_known_tool(),
+    };
+    evidence.reading = format.and_then(|format| silence(format, step.kind, evidence)).map(Box::new);
+}
+
+fn with_words<T>(step: &Step, ask: impl FnOnce(&[&str]) -> T) -> T {
+    let argv: Vec<_> = step.argv.iter().flatten().map(|w| String::from_utf8_lossy(Word::as_bytes(w))).collect();
+    ask(&argv.iter().map(AsRef::as_ref).collect::<Vec<&str>>())
 }
 
 /// Whole milliseconds.

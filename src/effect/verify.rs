@@ -1,10 +1,12 @@
 //! How is a plan verified? Drive it, classify what failed, repair the plan where the plan was wrong, until a verdict.
 
-use super::drive::{Context, DriveError, Driver, Finished, Message, Running, Watch};
+use super::drive::{Context, DriveError, Driver, Finished, Message, Running};
 use super::environment::Environment;
 use super::judge::Judge;
 use super::process::program::{Program, Root};
 use super::records::RunRecord;
+use super::watch::Watch;
+use super::tree::Begun;
 use crate::base::canon::to_canonical;
 use crate::base::word::Word;
 use crate::check::evidence::Evidence;
@@ -15,8 +17,9 @@ use crate::run::carry::{CarryOver, carry_over};
 use crate::run::event::Event;
 use crate::run::journal::{Entry, FinalStatus, Journal, PlannedStep};
 use crate::run::record::{ProgramRecord, StepRecord};
-use crate::run::report::{Circumstances, EnvironmentUse, Report, Withheld, refused, report};
+use crate::run::report::{Circumstances, Decision, EnvironmentUse, Report, Withheld, refused, report};
 use crate::run::state::{Ending, RunState};
+use crate::run::stop;
 use std::collections::{BTreeMap, BTreeSet, btree_map};
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt as _;
@@ -39,12 +42,14 @@ pub struct Run<'a> {
     pub answer: &'a dyn Fn(&BTreeSet<Question>) -> Facts,
     /// Looks at the path of a `file` check.
     pub evaluate: &'a (dyn Fn(&Step) -> Evidence + Sync),
-    /// Remembers the files that `unchanged` selects.
+    /// Remembers the files that `unchanged` and `report` select.
     pub watch: &'a (dyn Fn(&Step) -> Watch + Sync),
     /// Who answers the questions of `judge` checks, if somebody does.
     pub judge: Option<&'a Judge<'a>>,
     /// How often the observer is told what runs.
     pub tick: Option<Duration>,
+    /// The tree at the beginning, if it is known.
+    pub tree: Option<Begun>,
     /// What the report says beside the plan and its steps.
     pub circumstances: Circumstances,
     /// What becomes of the report before it is recorded: the ledger's decision. No signal ends vplan meanwhile.
@@ -59,6 +64,8 @@ pub enum Seen<'a> {
         step: usize,
         /// How, as far as is known now.
         record: &'a StepRecord,
+        /// When, in milliseconds since the run's start.
+        at: u64,
     },
     /// What runs.
     Running {
@@ -113,6 +120,7 @@ pub fn verify(plan: Plan, run: Run<'_>, see: &mut dyn FnMut(Seen<'_>)) -> Result
         watch,
         judge,
         tick,
+        tree,
         mut circumstances,
         conclude,
     } = run;
@@ -145,7 +153,7 @@ pub fn verify(plan: Plan, run: Run<'_>, see: &mut dyn FnMut(Seen<'_>)) -> Result
             let (mut state, actions) = begin(Arc::clone(&plan), std::mem::take(&mut kept), driver.clock().now());
             let mut table = Table { plan: &plan, state: &mut state, book: &mut book, rounds: &mut rounds, see };
             // What the plan itself settles is over before anything has happened.
-            table.tell_what_is_over();
+            table.tell_what_is_over(driver.clock().now());
             driver.drive(&plan, &context, actions, &mut |message| table.tell(message))?;
             book.resolve(driver.clock().now(), &mut rounds);
             records = state.records();
@@ -171,7 +179,10 @@ pub fn verify(plan: Plan, run: Run<'_>, see: &mut dyn FnMut(Seen<'_>)) -> Result
     circumstances.refusals = rounds.refusals;
     circumstances.environment.withheld = rounds.withheld.into_values().collect();
     let ending = Ending { storage: ending.storage.clone().or(book.fault.clone()), ..ending };
+    let (tree, changed) = tree.map_or((None, None), |begun| begun.ended(&plan));
+    circumstances.tree = tree;
     let mut report = report(&plan, records, &ending, circumstances);
+    report.notes.extend(changed);
     conclude(&mut report);
     book.end(&report);
     let plan = Arc::unwrap_or_clone(plan);
@@ -303,7 +314,7 @@ impl Table<'_, '_> {
         {
             actions.extend(self.storage_failed(at));
         }
-        self.tell_what_is_over();
+        self.tell_what_is_over(at);
         actions
     }
 
@@ -326,12 +337,14 @@ impl Table<'_, '_> {
             duration_ms,
             exit_code: record.exit_code,
             id,
+            kind: self.plan.steps.get(step).map(|s| s.kind),
             leaked: record.leaked,
             log,
             program,
             reason: record.reason,
             signal: record.signal.clone(),
             status: record.status,
+            tests: record.tests,
         };
         self.book.unsynced = true;
         self.book.write(at, entry)
@@ -342,14 +355,14 @@ impl Table<'_, '_> {
         self.state.handle(Event::RecordFailed { at, message })
     }
 
-    fn tell_what_is_over(&mut self) {
+    fn tell_what_is_over(&mut self, at: u64) {
         for step in self.state.take_over() {
             let Some((planned, outcome)) = self.plan.steps.get(step).zip(self.state.so_far(step)) else { continue };
             match self.state.last_try(step) {
-                Some(record) if record.status == outcome.status => (self.see)(Seen::Ended { step, record }),
+                Some(record) if record.status == outcome.status => (self.see)(Seen::Ended { step, record, at }),
                 _ => {
                     let record = StepRecord::without_evidence(planned, outcome);
-                    (self.see)(Seen::Ended { step, record: &record });
+                    (self.see)(Seen::Ended { step, record: &record, at });
                 }
             }
         }
@@ -380,7 +393,8 @@ impl Book<'_> {
     fn plan(&mut self, at: u64, plan: &Plan) {
         let step = |s: &Step| PlannedStep { command: s.command.clone(), id: s.id.clone() };
         let steps = plan.steps.iter().map(step).collect();
-        self.write(at, Entry::PlanCompiled { digest: plan.digest.clone(), steps });
+        let changed_files_count = u64::try_from(plan.request.changed.len()).ok();
+        self.write(at, Entry::PlanCompiled { changed_files_count, digest: plan.digest.clone(), steps });
         let written = self.record.write("plan.json", to_canonical(plan).as_bytes());
         self.note(written);
     }
@@ -434,11 +448,17 @@ impl Book<'_> {
         let steps =
             report.steps.iter().map(|s| FinalStatus { id: s.id.clone(), reason: s.reason, status: s.status }).collect();
         let _ = self.record.write("report.json", to_canonical(report).as_bytes());
+        if report.decision == Decision::Fail {
+            let _ = self.record.write(stop::FILE, stop::stop_memo(report).as_bytes());
+        }
         self.write(
             report.duration_ms,
             Entry::RunFinished {
+                attempt: Some(report.attempt),
                 coverage: report.coverage,
+                decision: Some(report.decision),
                 exit_code: report.exit_code,
+                retries_remaining: Some(report.retries_remaining),
                 steps,
                 verdict: report.verdict,
             },

@@ -5,14 +5,19 @@
 
 use super::event::Interrupt;
 use super::record::ProgramRecord;
-use super::report::EnvironmentUse;
+use super::report::{Decision, EnvironmentUse};
 use super::verdict::Verdict;
 use crate::base::canon::Digest;
 use crate::base::word::Word;
+use crate::check::Kind;
 use crate::check::outcome::{Cause, Status};
+use crate::check::reading::TestCounts;
 use crate::plan::{Coverage, Rewrite};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+
+/// What each event means, for people: `vplan help events`.
+pub const EVENTS: &str = include_str!("events.md");
 
 /// One line of a journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -47,6 +52,9 @@ pub enum Entry {
     /// A plan is about to be executed: the first one, or a rewritten one.
     #[serde(rename = "plan.compiled")]
     PlanCompiled {
+        /// How many files the change touches.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        changed_files_count: Option<u64>,
         /// Which.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         digest: Option<Digest>,
@@ -78,6 +86,9 @@ pub enum Entry {
         exit_code: Option<i32>,
         /// The step.
         id: String,
+        /// Which kind of check it is.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        kind: Option<Kind>,
         /// How many processes it left behind.
         #[serde(default)]
         leaked: u32,
@@ -95,6 +106,9 @@ pub enum Entry {
         signal: Option<String>,
         /// What it came to.
         status: Status,
+        /// How many tests it ran, where its output was read.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tests: Option<TestCounts>,
     },
     /// What a file is that steps start. Once for each file, after the end of the first step that did.
     #[serde(rename = "program.resolved")]
@@ -117,10 +131,19 @@ pub enum Entry {
     /// Always the last line; with it the run is complete.
     #[serde(rename = "run.finished")]
     RunFinished {
+        /// Which round this was, from 1.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        attempt: Option<u32>,
         /// How much was verified.
         coverage: Coverage,
+        /// What a caller without a subject should do.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        decision: Option<Decision>,
         /// The exit code.
         exit_code: u8,
+        /// How many rounds are left.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        retries_remaining: Option<u32>,
         /// The final status of each step, in plan order.
         steps: Vec<FinalStatus>,
         /// The verdict.
@@ -210,10 +233,18 @@ pub enum End {
 pub struct ReplayedStep {
     /// Its command.
     pub command: String,
+    /// How long its tries took together, in milliseconds; since it was last begun anew.
+    pub duration_ms: u64,
     /// Its id.
     pub id: String,
+    /// Which kind of check it is, once a try has ended.
+    pub kind: Option<Kind>,
+    /// The log of its last try, relative to the run's folder.
+    pub log: Option<String>,
     /// Where it stood when the journal ends.
     pub stands: Stands,
+    /// How many tests its last try ran, where its output was read.
+    pub tests: Option<TestCounts>,
     /// How many of its tries have ended.
     pub tries: u32,
 }
@@ -237,61 +268,304 @@ impl ReplayedRun {
     }
 }
 
-/// Reads a journal: the longest prefix of whole lines in which the numbers have no gap, time does not go back, the first
-/// line begins the run, and nothing follows its end. Total: any bytes give an answer.
+/// The lines of a journal, as far as it is valid: whole lines in which the numbers have no gap, time does not go back, the
+/// first line begins the run, and nothing follows its end. Total: any bytes give an answer.
+#[must_use]
+pub fn lines(bytes: &[u8]) -> Lines<'_> {
+    Lines { rest: bytes, next: 0, t: 0, over: false, bytes: 0 }
+}
+
+/// An iterator over the valid lines of a journal.
+#[derive(Clone, Debug)]
+pub struct Lines<'a> {
+    rest: &'a [u8],
+    next: u64,
+    t: u64,
+    over: bool,
+    bytes: usize,
+}
+
+impl Lines<'_> {
+    /// How many bytes the lines so far have; once there is no next line, how many of the journal are valid.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn read(&mut self) -> Option<Line> {
+        let end = self.rest.iter().position(|b| *b == b'\n')?;
+        let (text, rest) = self.rest.split_at_checked(end)?;
+        let line: Line = serde_json::from_slice(text).ok()?;
+        let begins = matches!(line.entry, Entry::RunStarted { .. });
+        if line.seq != self.next || line.t < self.t || begins != (line.seq == 0) {
+            return None;
+        }
+        self.t = line.t;
+        self.next = self.next.saturating_add(1);
+        self.bytes += end + 1;
+        self.rest = rest.get(1..).unwrap_or_default();
+        self.over = matches!(line.entry, Entry::RunFinished { .. });
+        Some(line)
+    }
+}
+
+impl Iterator for Lines<'_> {
+    type Item = Line;
+
+    fn next(&mut self) -> Option<Line> {
+        if self.over {
+            return None;
+        }
+        let line = self.read();
+        self.over |= line.is_none();
+        line
+    }
+}
+
+/// Reads a journal: what its valid lines ([`lines`]) say.
 #[must_use]
 pub fn replay(bytes: &[u8]) -> ReplayedRun {
     let mut run = ReplayedRun::default();
     let mut index: BTreeMap<String, usize> = BTreeMap::new();
-    for (expected, raw) in (0_u64..).zip(bytes.split_inclusive(|b| *b == b'\n')) {
-        let Some(text) = raw.strip_suffix(b"\n") else { break };
-        let Ok(Line { seq, t, entry }) = serde_json::from_slice(text) else { break };
-        let begins = matches!(entry, Entry::RunStarted { .. });
-        if seq != expected || t < run.t || begins != (seq == 0) || run.end != End::Interrupted {
-            break;
-        }
-        run.t = t;
-        run.bytes += raw.len();
-        apply(&mut run, &mut index, entry);
+    let mut valid = lines(bytes);
+    while let Some(line) = valid.next() {
+        run.t = line.t;
+        run.bytes = valid.bytes();
+        apply(&mut run, &mut index, line.entry);
     }
     run
 }
 
 fn apply(run: &mut ReplayedRun, index: &mut BTreeMap<String, usize>, entry: Entry) {
-    let set = |steps: &mut Vec<ReplayedStep>, id: &str, stands, ended: u32| {
-        if let Some(step) = index.get(id).and_then(|i| steps.get_mut(*i)) {
-            step.stands = stands;
-            step.tries = step.tries.saturating_add(ended);
-        }
-    };
+    let at = |id: &str| index.get(id).copied();
     match entry {
         Entry::RunStarted { run_id, started_at, .. } => {
             run.run_id = run_id;
             run.started_at = started_at;
         }
-        Entry::PlanCompiled { digest, steps } => {
+        Entry::PlanCompiled { digest, steps, .. } => {
             run.plan_digest = digest;
             let mut known: BTreeMap<String, ReplayedStep> =
                 std::mem::take(&mut run.steps).into_iter().map(|s| (s.id.clone(), s)).collect();
             index.clear();
             for (i, PlannedStep { command, id }) in steps.into_iter().enumerate() {
                 index.insert(id.clone(), i);
-                let fresh = ReplayedStep { command, id, stands: Stands::Waiting, tries: 0 };
-                let old = known.remove(&fresh.id).filter(|old| old.command == fresh.command);
-                run.steps.push(old.unwrap_or(fresh));
+                let old = known.remove(&id).filter(|old| old.command == command);
+                run.steps.push(old.unwrap_or(ReplayedStep {
+                    command,
+                    duration_ms: 0,
+                    id,
+                    kind: None,
+                    log: None,
+                    stands: Stands::Waiting,
+                    tests: None,
+                    tries: 0,
+                }));
             }
         }
-        Entry::StepStarted { id, .. } => set(&mut run.steps, &id, Stands::Running, 0),
-        Entry::StepFinished { id, status, reason, attempt, .. } => {
-            set(&mut run.steps, &id, Stands::Ended(status, reason), attempt.min(1));
+        Entry::StepStarted { id, attempt, .. } => {
+            if let Some(step) = at(&id).and_then(|i| run.steps.get_mut(i)) {
+                step.stands = Stands::Running;
+                // A step that a rewrite made run again begins anew.
+                if attempt == 1 {
+                    (step.tries, step.duration_ms) = (0, 0);
+                }
+            }
+        }
+        Entry::StepFinished { id, status, reason, attempt, duration_ms, kind, log, tests, .. } => {
+            if let Some(step) = at(&id).and_then(|i| run.steps.get_mut(i)) {
+                step.stands = Stands::Ended(status, reason);
+                step.tries = step.tries.saturating_add(attempt.min(1));
+                step.duration_ms = step.duration_ms.saturating_add(duration_ms);
+                step.kind = kind;
+                step.log = log;
+                step.tests = tests;
+            }
         }
         Entry::PlanRewritten { rewrite } => run.rewrites.push(*rewrite),
         Entry::ProgramResolved { .. } | Entry::RunInterrupted { .. } => {}
-        Entry::RunFinished { coverage, exit_code, steps, verdict } => {
+        Entry::RunFinished { coverage, exit_code, steps, verdict, .. } => {
             for FinalStatus { id, status, reason } in steps {
-                set(&mut run.steps, &id, Stands::Ended(status, reason), 0);
+                if let Some(step) = at(&id).and_then(|i| run.steps.get_mut(i)) {
+                    step.stands = Stands::Ended(status, reason);
+                }
             }
             run.end = End::Finished { coverage, exit_code, verdict };
         }
+    }
+}
+
+/// What holds of any bytes as a journal, for property tests and fuzzing.
+///
+/// # Errors
+/// The law that is broken, with what broke it.
+pub fn oracle(bytes: &[u8]) -> Result<(), String> {
+    let whole = replay(bytes);
+    let valid = bytes.get(..whole.bytes).ok_or("more bytes are valid than there are")?;
+    if !valid.is_empty() && !valid.ends_with(b"\n") {
+        return Err("the valid prefix ends within a line".to_owned());
+    }
+    if replay(valid) != whole {
+        return Err("the valid prefix says something else than the whole".to_owned());
+    }
+    if lines(bytes).count() != valid.iter().filter(|b| **b == b'\n').count() {
+        return Err("a valid line is not counted".to_owned());
+    }
+    // Cut anywhere, it is no pass; at the end of any line, it says no more than it did there.
+    let ends = valid.iter().enumerate().filter(|(_, b)| **b == b'\n').map(|(i, _)| i);
+    for cut in ends.rev().take(64) {
+        for cut in [cut, cut.saturating_sub(1)] {
+            let torn = replay(valid.get(..cut).unwrap_or_default());
+            if torn.is_pass() {
+                return Err(format!("a pass although the end is cut off at {cut}"));
+            }
+        }
+    }
+    for garbage in [&b"x\n"[..], b"\n", b"{}\n", b"\xff", b"{\"seq\":0,\"t\":0,\"type\":\"run.started\"}\n"] {
+        if replay(&[valid, garbage].concat()) != whole {
+            return Err(format!("what follows the valid prefix changes it: {}", String::from_utf8_lossy(garbage)));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::canon::Digest;
+    use serde_json::Value;
+
+    /// The type of an entry in the documents. Whoever adds a variant is stopped here, and told to describe it in `events.md`.
+    fn described(entry: &Entry) -> &'static str {
+        match entry {
+            Entry::RunStarted { .. } => "run.started",
+            Entry::PlanCompiled { .. } => "plan.compiled",
+            Entry::StepStarted { .. } => "step.started",
+            Entry::StepFinished { .. } => "step.finished",
+            Entry::ProgramResolved { .. } => "program.resolved",
+            Entry::PlanRewritten { .. } => "plan.rewritten",
+            Entry::RunInterrupted { .. } => "run.interrupted",
+            Entry::RunFinished { .. } => "run.finished",
+        }
+    }
+
+    /// One of each, everything that can be absent present.
+    fn all() -> Vec<Entry> {
+        let rewrite = Rewrite {
+            coverage: Coverage::Full,
+            dropped: Vec::new(),
+            evidence: None,
+            next_commands: Vec::new(),
+            next_digest: None,
+            previous_commands: Vec::new(),
+            previous_digest: None,
+            reason: "r".into(),
+            recovery_rule: "r".into(),
+        };
+        vec![
+            Entry::RunStarted {
+                environment: Some(EnvironmentUse::default()),
+                run_id: "r".into(),
+                started_at: Some("t".into()),
+                version: 1,
+            },
+            Entry::PlanCompiled {
+                changed_files_count: Some(1),
+                digest: Some(Digest::of(b"")),
+                steps: vec![PlannedStep { command: "c".into(), id: "i".into() }],
+            },
+            Entry::StepStarted { attempt: 1, id: "i".into(), limit_ms: 1 },
+            Entry::StepFinished {
+                attempt: 1,
+                detail: Some("d".into()),
+                duration_ms: 1,
+                exit_code: Some(0),
+                id: "i".into(),
+                kind: Some(Kind::Run),
+                leaked: 0,
+                log: Some("l".into()),
+                program: Some(Word::from("p")),
+                reason: Some(Cause::ExitCode),
+                signal: Some("s".into()),
+                status: Status::Failed,
+                tests: Some(TestCounts::default()),
+            },
+            Entry::ProgramResolved {
+                program: ProgramRecord { digest: Some(Digest::of(b"")), path: Word::from("p"), size: 1 },
+            },
+            Entry::PlanRewritten { rewrite: Box::new(rewrite) },
+            Entry::RunInterrupted { signal: Interrupt::Int },
+            Entry::RunFinished {
+                attempt: Some(1),
+                coverage: Coverage::Full,
+                decision: Some(Decision::Advance),
+                exit_code: 0,
+                retries_remaining: Some(0),
+                steps: vec![FinalStatus { id: "i".into(), reason: Some(Cause::ExitCode), status: Status::Failed }],
+                verdict: Verdict::Passed,
+            },
+        ]
+    }
+
+    /// The rows of a table of the documents whose first cell has this heading.
+    fn rows(heading: &str) -> Vec<Vec<&'static str>> {
+        let table = EVENTS.split(&format!("| {heading} |")).nth(1).unwrap();
+        let rows = table.lines().skip(2).take_while(|l| l.starts_with('|'));
+        rows.map(|l| l.trim_matches('|').split('|').map(str::trim).collect()).collect()
+    }
+
+    fn words(cell: &str) -> Vec<&str> {
+        cell.split('`').skip(1).step_by(2).collect()
+    }
+
+    #[test]
+    fn the_documents_name_every_event_and_every_key() {
+        let rows = rows("type");
+        let named: Vec<&str> = rows.iter().map(|row| words(row[0])[0]).collect();
+        let entries = all();
+        assert_eq!(named, entries.iter().map(described).collect::<Vec<_>>());
+        for (entry, row) in entries.iter().zip(&rows) {
+            let line = serde_json::to_value(Line { seq: 0, t: 0, entry: entry.clone() }).unwrap();
+            assert_eq!(line["type"], described(entry));
+            let said = words(row[2]);
+            for key in line.as_object().unwrap().keys().filter(|k| !["seq", "t", "type"].contains(&k.as_str())) {
+                assert!(said.contains(&key.as_str()), "{}: `{key}` is not described", row[0]);
+            }
+            let text = line.to_string();
+            for key in said.iter().filter(|k| !["int", "term"].contains(*k)) {
+                assert!(text.contains(&format!("\"{key}\":")), "{}: there is no `{key}`", row[0]);
+            }
+        }
+    }
+
+    #[test]
+    fn the_events_of_other_tools_lead_to_ours() {
+        let known: Vec<&str> = all().iter().map(described).collect();
+        let rows = rows("tool");
+        for tool in ["runr", "Ralph", "ralph-tui", "acode"] {
+            assert!(rows.iter().any(|row| row[0] == tool), "{tool}");
+        }
+        for row in &rows {
+            assert_eq!(row.len(), 4, "{row:?}");
+            let ours = words(row[2]);
+            assert!(row[2] == "every line" || ours.iter().all(|name| known.contains(name)), "{row:?}");
+            assert!(row[2] == "every line" || ours.len() == 1, "{row:?}");
+        }
+        for name in known.iter().filter(|n| **n != "run.interrupted") {
+            assert!(rows.iter().any(|row| words(row[2]) == [*name]), "nothing leads to {name}");
+        }
+    }
+
+    #[test]
+    fn older_journals_are_read() {
+        let old = "{\"runId\":\"r\",\"seq\":0,\"t\":0,\"type\":\"run.started\",\"version\":1}\n\
+                   {\"seq\":1,\"steps\":[{\"command\":\"c\",\"id\":\"a\"}],\"t\":0,\"type\":\"plan.compiled\"}\n\
+                   {\"attempt\":1,\"durationMs\":3,\"id\":\"a\",\"seq\":2,\"status\":\"passed\",\"t\":4,\"type\":\"step.finished\"}\n\
+                   {\"coverage\":\"full\",\"exitCode\":0,\"more\":1,\"seq\":3,\"steps\":[],\"t\":4,\"type\":\"run.finished\",\"verdict\":\"passed\"}\n";
+        let run = replay(old.as_bytes());
+        assert!(run.is_pass());
+        assert_eq!((run.steps[0].duration_ms, run.steps[0].tries, run.steps[0].kind), (3, 1, None::<Kind>));
+        assert_eq!(oracle(old.as_bytes()), Ok(()));
+        assert!(serde_json::from_str::<Value>(old.lines().next().unwrap()).is_ok());
     }
 }

@@ -219,12 +219,13 @@ fn check(part: Part) -> Result<Checked, MergeError> {
     Ok(Checked { name, report, record, executed })
 }
 
-fn violations(plan: &Plan) -> Vec<String> {
+/// The changes outside the contract's scope, by the plan's notes.
+pub(super) fn violations(plan: &Plan) -> Vec<String> {
     plan.notes.iter().filter(|n| n.kind == OUTSIDE).map(|n| n.message.clone()).collect()
 }
 
 /// How a run ended, as far as its report says.
-fn ending(report: &Report, plan: &Plan) -> Ending {
+pub(super) fn ending(report: &Report, plan: &Plan) -> Ending {
     let out_of_time = |(step, r): (&Step, &StepRecord)| {
         step.severity == crate::check::Severity::Blocking && r.status == Status::TimedOut && !r.is_cut()
     };
@@ -303,7 +304,9 @@ fn join(whole: &Plan, count: u32, shards: BTreeMap<u32, Checked>, missing: &[Sha
         let absent = || StepRecord::without_evidence(step, Outcome::new(Status::NotRun, Cause::Shard, gap.clone()));
         records.remove(&step.id).unwrap_or_else(absent)
     });
-    let records = records.collect();
+    let mut records: Vec<StepRecord> = records.collect();
+    // Batches of one check may have run on several machines.
+    super::batch::judge_all(&plan.steps, &mut records);
     let mut joined = report(&plan, records, &total, circumstances);
     joined.rewrites.splice(whole.rewrites.len().., rewrites);
     joined.plan_digest.clone_from(&whole.digest);

@@ -1,12 +1,16 @@
 //! What happens next, and what came of it? The runner's state machine: events in, actions out. No clock, no tokio.
 
+mod batch;
+pub mod audit;
 pub mod carry;
 pub mod event;
 pub mod feedback;
 pub mod journal;
 pub mod merge;
+pub mod past;
 pub mod record;
 pub mod report;
 mod settle;
 pub mod state;
+pub mod stop;
 pub mod verdict;

@@ -174,6 +174,12 @@ impl StepRecord {
         Outcome { cause: self.reason, detail: self.detail.clone(), status: self.status }
     }
 
+    /// Gives it another end than its own evidence has.
+    pub(super) fn end_as(&mut self, outcome: Outcome) {
+        let Outcome { cause, detail, status } = outcome;
+        (self.reason, self.detail, self.status) = (cause, detail, status);
+    }
+
     /// Whether the budget ended it, or left no time for it.
     #[must_use]
     pub fn is_cut(&self) -> bool {

@@ -15,7 +15,7 @@
 
 use super::event::{Action, Event, Interrupt};
 use super::record::StepRecord;
-use crate::check::outcome::{Cause, Outcome, Reading, Status, Terms, judge};
+use crate::check::outcome::{Cause, Outcome, Output, Status, Terms, judge};
 use crate::check::{Kind, Severity};
 use crate::plan::{Plan, Step};
 use std::collections::{BTreeMap, BTreeSet};
@@ -429,7 +429,8 @@ impl RunState {
         let terms = terms(step, running.limit_ms, running.by_budget);
         let mut outcome = judge(&terms, evidence);
         if outcome.status.is_pass() && attempt > 1 {
-            outcome = Outcome::new(Status::Flaky, Cause::Retried, format!("passed on try {attempt}"));
+            let beside = outcome.detail.map_or_else(String::new, |detail| format!("; {detail}"));
+            outcome = Outcome::new(Status::Flaky, Cause::Retried, format!("passed on try {attempt}{beside}"));
         }
         let spent = track.last.as_ref().map_or(0, |r| r.duration_ms).saturating_add(evidence.duration_ms);
         let bad_answer = outcome.cause == Some(Cause::BadAnswer);
@@ -452,11 +453,31 @@ impl RunState {
             self.over.push(index);
         }
         self.note_failure(index);
+        self.judge_batches(index);
         if self.plan.policy.fail_fast
             && let Some(first) = self.first_failure
         {
             self.stop_where(actions, |i, step, _| i > first && !step.always);
         }
+    }
+
+    /// The thresholds of a check that runs in batches are for all of them: which one goes too far depends on their order in
+    /// the plan, not on which ended first. What needs the check waits for all of them.
+    fn judge_batches(&mut self, index: usize) {
+        let plan = Arc::clone(&self.plan);
+        let Some(name) = plan.steps.get(index).and_then(|s| s.batch_of.as_ref()) else { return };
+        let batches = plan.steps.iter().zip(&self.tracks).enumerate();
+        let batches = batches.filter(|(_, (step, _))| step.batch_of.as_ref() == Some(name));
+        let ended = batches.take_while(|(_, (_, track))| track.phase == Phase::Over);
+        let over = super::batch::over(ended.map(|(i, (step, track))| (i, step, track.last.as_ref())));
+        let Some((batch, outcome)) = over else { return };
+        if let Some(record) = self.tracks.get_mut(batch).and_then(|t| t.last.as_mut()) {
+            record.end_as(outcome);
+        }
+        if batch != index {
+            self.over.push(batch);
+        }
+        self.note_failure(batch);
     }
 
     fn note_failure(&mut self, index: usize) {
@@ -564,14 +585,14 @@ fn settled_by_plan(step: &Step, judge: bool) -> Option<Outcome> {
 
 /// By what a try of this step is judged.
 fn terms(step: &Step, limit_ms: u64, by_budget: bool) -> Terms<'_> {
-    let named = step.report.is_some() || step.format.as_deref().is_some_and(|f| f != "auto");
-    let limits = step.max_warnings.is_some() || step.max_errors.is_some_and(|n| n > 0);
-    let reading = match step.kind {
-        Kind::Test if named || step.min_tests.is_some_and(|n| n > 0) => Reading::Tests,
-        Kind::Compile | Kind::Lint if named || limits => Reading::Findings,
-        _ => Reading::Free,
+    let output = Output {
+        format: step.format.as_deref().filter(|f| *f != "auto"),
+        max_errors: step.max_errors.unwrap_or(0),
+        max_warnings: step.max_warnings,
+        min_tests: step.min_tests,
+        report: step.report.as_ref().map(|r| r.glob.text()),
     };
-    Terms { by_budget, exit: &step.exit, kind: step.kind, limit_ms, reading, skip_exit: &step.skip_exit }
+    Terms { by_budget, exit: &step.exit, kind: step.kind, limit_ms, output, skip_exit: &step.skip_exit }
 }
 
 #[cfg(test)]

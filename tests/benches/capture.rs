@@ -33,6 +33,7 @@ fn kept(pool: &Pool, root: &Root, secrets: &Secrets, max_output: u64, buffer: &m
         log: Some(LogPlace { folder: folder.as_fd(), name: "a.log".to_owned() }),
         max_output,
         live: None,
+        formats: &[],
     };
     let start = Instant::now();
     let mut attempt = Attempt::begin(pool, &what).unwrap_or_else(|tried| panic!("{tried:?}"));

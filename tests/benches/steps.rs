@@ -81,12 +81,14 @@ fn supervised(root: &Root, jobs: usize) -> Duration {
                         duration_ms,
                         exit_code: last.exit_code,
                         id: last.id.clone(),
+                        kind: None,
                         leaked: last.leaked,
                         log: finished.and_then(|f| f.log.clone()),
                         program: None,
                         reason: last.reason,
                         signal: None,
                         status: last.status,
+                        tests: None,
                     };
                     record.append(&journal.line(at, entry)).unwrap();
                 }

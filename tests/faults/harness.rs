@@ -11,6 +11,7 @@ use vplan::check::evidence::Evidence;
 use vplan::effect::drive::{Context, Driver, Message};
 use vplan::effect::environment::{Environment, Grants};
 use vplan::effect::process::program::Root;
+use vplan::effect::watch::Looked;
 use vplan::plan::Plan;
 use vplan::run::event::{Action, Event};
 
@@ -286,7 +287,7 @@ fn driver() {
         logs: Some(std::os::fd::AsFd::as_fd(&logs)),
         max_output: job.max_output,
         evaluate: &|_| Evidence::default(),
-        watch: &|_| Box::new(|| None),
+        watch: &|_| Box::new(Looked::default),
         judge: None,
         input: None,
         tick: None,

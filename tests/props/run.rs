@@ -395,7 +395,8 @@ fn journal(case: &Case, played: &Played) -> String {
     let steps = case.plan.steps.iter().map(|s| PlannedStep { command: s.command.clone(), id: s.id.clone() }).collect();
     let mut text =
         journal.line(0, Entry::RunStarted { environment: None, run_id: "r".into(), started_at: None, version: 1 });
-    text += &journal.line(0, Entry::PlanCompiled { digest: case.plan.digest.clone(), steps });
+    text +=
+        &journal.line(0, Entry::PlanCompiled { changed_files_count: None, digest: case.plan.digest.clone(), steps });
     for (t, happening) in &played.trace {
         let id = |step: &usize| case.plan.steps[*step].id.clone();
         text += &match happening {
@@ -410,12 +411,14 @@ fn journal(case: &Case, played: &Played) -> String {
                     duration_ms: 3,
                     exit_code: Some(0),
                     id: id(step),
+                    kind: None,
                     leaked: 0,
                     log: None,
                     program: None,
                     reason: None,
                     signal: None,
                     status: Status::Passed,
+                    tests: None,
                 },
             ),
             _ => continue,
@@ -425,7 +428,9 @@ fn journal(case: &Case, played: &Played) -> String {
     let steps = played.records.iter();
     let steps = steps.map(|r| FinalStatus { id: r.id.clone(), reason: r.reason, status: r.status }).collect();
     let (coverage, exit_code, verdict) = (judgement.coverage, judgement.exit.code(), judgement.verdict);
-    text + &journal.line(played.ending.duration_ms, Entry::RunFinished { coverage, exit_code, steps, verdict })
+    let (attempt, decision, retries_remaining) = (None, None, None);
+    let end = Entry::RunFinished { attempt, coverage, decision, exit_code, retries_remaining, steps, verdict };
+    text + &journal.line(played.ending.duration_ms, end)
 }
 
 const STATUSES: [Status; 9] = [

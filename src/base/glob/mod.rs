@@ -62,6 +62,26 @@ impl Glob {
         self.alternatives.iter().any(|pattern| pattern.matches(path.as_bytes()))
     }
 
+    /// The directories below which everything lies that it selects, ascending; with `true`, a path that it selects by itself,
+    /// without any choice.
+    #[must_use]
+    pub fn anchors(&self) -> Vec<(RepoPath, bool)> {
+        let anchor = |p: &Pattern| {
+            let path = if p.prefix.is_empty() { Some(RepoPath::root()) } else { RepoPath::from_exact(&p.prefix) };
+            path.map(|path| (path, p.rest.is_empty()))
+        };
+        let mut anchors: Vec<_> = self.alternatives.iter().filter_map(anchor).collect();
+        anchors.sort();
+        anchors.dedup();
+        anchors
+    }
+
+    /// Whether it may select something below a directory, as far as the directory's own name says.
+    #[must_use]
+    pub fn reaches_below(&self, dir: &RepoPath) -> bool {
+        dir.is_root() || self.alternatives.iter().any(|pattern| pattern.reaches_below(dir.as_bytes()))
+    }
+
     /// What it is made of.
     pub(in crate::base) fn alternatives(&self) -> &[Pattern] {
         &self.alternatives

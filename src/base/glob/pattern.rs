@@ -64,6 +64,24 @@ impl Pattern {
         }
     }
 
+    /// Whether something below a directory may match.
+    pub(in crate::base) fn reaches_below(&self, dir: &[u8]) -> bool {
+        let mut prefix = self.prefix.split(|b| *b == b'/').filter(|name| !name.is_empty());
+        let mut rest = self.rest.iter();
+        for name in dir.split(|b| *b == b'/') {
+            match (prefix.next(), &mut rest) {
+                (Some(literal), _) if literal == name => {}
+                (Some(_), _) => return false,
+                (None, rest) => match rest.next() {
+                    Some(Segment::Any) => return true,
+                    Some(segment) if segment.matches(name) => {}
+                    _ => return false,
+                },
+            }
+        }
+        prefix.next().is_some() || rest.next().is_some()
+    }
+
     /// Whether what is left of a path behind the prefix matches the rest; `None` when nothing is left.
     ///
     /// A mismatch goes back to the last `**` only: whatever an earlier one could take, the last one can take as well.

@@ -4,10 +4,54 @@
 //! reads is untrusted: any lines give an answer. A reader answers only for its own tool's words at the place where that tool
 //! prints them: a summary that a *test* prints is not the summary.
 
+pub mod cargo_nextest;
+pub mod cargo_test;
+pub mod count;
+pub mod json_text;
+pub mod flake8;
+pub mod launched;
+pub mod mypy;
+pub mod panic;
 pub mod place;
+pub mod pylint;
+pub mod pytest;
+pub mod ruff;
+pub mod rustc;
+pub mod rustc_json;
+pub mod seen;
+pub mod unittest;
+
+mod collected;
+mod eslint;
+mod eslint_json;
+mod jest;
+mod jest_json;
+mod junit;
+mod mocha;
+mod node_test;
+mod npm;
+mod sarif;
+mod tally;
+mod tap;
+mod trx;
+mod tsc;
+mod vitest;
+mod xml;
+pub mod command;
+pub mod distinct;
+mod dotnet_test;
+mod gcc;
+mod go_build;
+mod go_test;
+mod go_test_json;
+mod javac;
+mod msbuild;
+pub mod oracle;
+mod shellcheck;
 
 use super::Kind;
 use super::reading::Reading;
+use std::borrow::Cow;
 
 /// A format of output.
 pub struct Format {
@@ -46,7 +90,41 @@ pub trait Reader: Send {
 
 /// All formats. Of several that recognise an output of which nothing else is known, the first counts: the more telling ones stand
 /// before those whose words occur elsewhere.
-pub const ALL: &[Format] = &[];
+pub const ALL: &[Format] = &[
+    // Documents, which may hold whatever a test has said.
+    junit::FORMAT,
+    junit::FINDINGS,
+    trx::FORMAT,
+    sarif::FORMAT,
+    jest_json::FORMAT,
+    eslint_json::FORMAT,
+    cargo_nextest::FORMAT,
+    cargo_test::FORMAT,
+    rustc_json::FORMAT,
+    rustc::FORMAT,
+    pytest::FORMAT,
+    unittest::FORMAT,
+    mypy::FORMAT,
+    pylint::FORMAT,
+    flake8::FORMAT,
+    ruff::FORMAT,
+    jest::FORMAT,
+    vitest::FORMAT,
+    mocha::FORMAT,
+    node_test::FORMAT,
+    tap::FORMAT,
+    tsc::FORMAT,
+    eslint::FORMAT,
+    go_test_json::FORMAT,
+    go_test::FORMAT,
+    dotnet_test::FORMAT,
+    shellcheck::FORMAT,
+    go_build::FORMAT,
+    javac::FORMAT,
+    msbuild::FORMAT,
+    // Its words are those of many tools: after all others.
+    gcc::FORMAT,
+];
 
 /// The formats that a name means for a kind of check.
 #[must_use]
@@ -69,16 +147,15 @@ pub struct Scan {
     err: Partial,
 }
 
-/// A line that has begun.
+/// A line that has begun, as much of it as is looked at.
 #[derive(Default)]
-struct Partial {
-    bytes: Vec<u8>,
-    /// It is longer than is looked at.
-    cut: bool,
-}
+struct Partial(Vec<u8>);
 
 /// How much of a line is looked at, in bytes; documents may be one line.
 pub const LINE_MOST: usize = 64 << 20;
+
+/// How large the memory is that a stream keeps between two lines, in bytes.
+const LINE_KEPT: usize = 64 << 10;
 
 impl Scan {
     /// By these formats; the order decides when several recognise the output.
@@ -98,27 +175,27 @@ impl Scan {
             Stream::Out => out,
             Stream::Err => err,
         };
-        for piece in bytes.split_inclusive(|b| *b == b'\n') {
-            match piece.strip_suffix(b"\n") {
-                Some(end) if partial.bytes.is_empty() => tell(readers, stream, end),
-                Some(end) => {
-                    partial.push(end);
-                    tell(readers, stream, &std::mem::take(&mut partial.bytes));
-                    partial.cut = false;
-                }
-                None => partial.push(piece),
+        let mut rest = bytes;
+        while let Some((line, behind)) = memchr::memchr(b'\n', rest).and_then(|end| rest.split_at_checked(end)) {
+            rest = behind.get(1..).unwrap_or_default();
+            if partial.0.is_empty() {
+                tell(readers, stream, line.get(..LINE_MOST).unwrap_or(line));
+            } else {
+                partial.push(line);
+                tell(readers, stream, &partial.0);
+                partial.0.clear();
+                partial.0.shrink_to(LINE_KEPT);
             }
         }
+        partial.push(rest);
     }
 
     /// Both streams have ended. The first format that recognises the output, by the order given.
     #[must_use]
     pub fn finish(mut self) -> Option<Reading> {
-        for (stream, partial) in
-            [(Stream::Out, std::mem::take(&mut self.out)), (Stream::Err, std::mem::take(&mut self.err))]
-        {
-            if !partial.bytes.is_empty() {
-                tell(&mut self.readers, stream, &partial.bytes);
+        for (stream, partial) in [(Stream::Out, &self.out), (Stream::Err, &self.err)] {
+            if !partial.0.is_empty() {
+                tell(&mut self.readers, stream, &partial.0);
             }
         }
         self.readers.into_iter().find_map(Reader::finish)
@@ -127,9 +204,8 @@ impl Scan {
 
 impl Partial {
     fn push(&mut self, bytes: &[u8]) {
-        let room = LINE_MOST.saturating_sub(self.bytes.len());
-        self.cut |= bytes.len() > room;
-        self.bytes.extend(bytes.iter().take(room));
+        let room = LINE_MOST.saturating_sub(self.0.len());
+        self.0.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
     }
 }
 
@@ -141,12 +217,20 @@ fn tell(readers: &mut [Box<dyn Reader>], stream: Stream, line: &[u8]) {
 }
 
 /// A line as readers see it.
-fn plain(line: &[u8]) -> std::borrow::Cow<'_, str> {
-    let line = line.strip_suffix(b"\r").unwrap_or(line);
-    if line.contains(&0x1b) {
-        return crate::base::inert::without_escapes(&String::from_utf8_lossy(line)).into();
+fn plain(line: &[u8]) -> Cow<'_, str> {
+    let text = match memchr::memchr(0x1b, line) {
+        None => String::from_utf8_lossy(line),
+        Some(_) => crate::base::inert::without_escapes(&String::from_utf8_lossy(line)).into(),
+    };
+    match text {
+        Cow::Borrowed(text) => text.strip_suffix('\r').unwrap_or(text).into(),
+        Cow::Owned(mut text) => {
+            if text.ends_with('\r') {
+                text.pop();
+            }
+            text.into()
+        }
     }
-    String::from_utf8_lossy(line)
 }
 
 /// Reads a whole output; for tests and report files.
@@ -156,4 +240,59 @@ pub fn read(formats: &[&'static Format], stdout: &[u8], stderr: &[u8]) -> Option
     scan.push(Stream::Out, stdout);
     scan.push(Stream::Err, stderr);
     scan.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::FORMATS;
+
+    #[test]
+    fn a_contract_may_write_every_name() {
+        for format in ALL {
+            assert!(!format.names.is_empty() && !format.kinds.is_empty(), "{}", format.id);
+            for name in format.names {
+                assert!(FORMATS.contains(name), "`{name}` of {}", format.id);
+                assert!(format.kinds.iter().any(|kind| named(name, *kind).iter().any(|f| f.id == format.id)));
+            }
+        }
+    }
+
+    #[test]
+    fn ids_are_unique_and_are_what_readings_say() {
+        for (i, format) in ALL.iter().enumerate() {
+            assert!(ALL.iter().skip(i + 1).all(|f| f.id != format.id), "{}", format.id);
+            assert!(format.id.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-'));
+        }
+    }
+
+    #[test]
+    fn any_bytes_give_an_answer() {
+        for bytes in [
+            &b"\xff\xfe error[E0308]: \xff\n --> \xff:1:1\n"[..],
+            b"\x1b[31m\x1b]",
+            b"\r\r\n\0\n",
+            b"test \xf0\x9f ... FAILED",
+        ] {
+            for format in ALL {
+                if let Some(reading) = read(&[format], bytes, bytes) {
+                    assert_eq!(reading.format, format.id);
+                }
+            }
+        }
+        let reading = read(&[&rustc::FORMAT], b"error[E0308]: \xff\n --> \xff:1:1\n", b"");
+        assert_eq!(reading.map(|r| r.errors), Some(1));
+    }
+
+    #[test]
+    fn nothing_is_recognised_in_what_says_nothing() {
+        for text in ["", "\n", "all good\n", "1 failed\n", "0 errors, 3 warnings\n", "error: no\n", "OK\n", "{}\n"] {
+            for format in ALL {
+                for kind in format.kinds {
+                    let got = read(&[format], text.as_bytes(), b"");
+                    assert_eq!(got, None, "{} of {kind:?}: {text:?}", format.id);
+                }
+            }
+        }
+    }
 }

@@ -87,7 +87,7 @@ fn compare_plans(args: &Diff, format: Format, old: &Plan, new: &Plan, terminal: 
     if format == Format::Json {
         terminal.print_json(&diff);
     } else if !(terminal.quiet && diff.equal) {
-        terminal.print(&text::plans(&diff, &Colors(terminal.color)));
+        terminal.say(&text::plans(&diff, &Colors(terminal.color)));
     }
     if args.exit_code && !diff.equal { Exit::Drift.code() } else { Exit::Success.code() }
 }
@@ -118,7 +118,7 @@ fn compare(
     if format == Format::Json {
         terminal.print_json(&diff);
     } else if !(terminal.quiet && diff.differences.is_empty()) {
-        terminal.print(&text::contracts(&diff, &Colors(terminal.color)));
+        terminal.say(&text::contracts(&diff, &Colors(terminal.color)));
     }
     let weaker = diff.count(Class::Weakens) + if args.strict { diff.count(Class::Undecided) } else { 0 };
     let others = diff.differences.len() - diff.count(Class::Cosmetic);

@@ -40,7 +40,12 @@ pub fn run(global: &Global, args: &Explain, terminal: &Terminal) -> Result<u8, F
         (None, Format::Shell) => shell::shell(&plan),
         (None, _) => text::explain_text(&plan, &options),
     };
-    terminal.print(&out);
+    // Graphs and scripts are for programs, which want every byte.
+    if format == Format::Text {
+        terminal.say(&out)
+    } else {
+        terminal.print(&out)
+    }
     // The process ends here; to give back its memory piece by piece would only take time.
     std::mem::forget((session, plan, facts));
     Ok(Exit::Success.code())

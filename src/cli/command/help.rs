@@ -8,9 +8,11 @@ use crate::run::verdict::Exit;
 use clap::CommandFactory;
 
 /// Topics and their texts.
-const TOPICS: [(&str, &str); 5] = [
+const TOPICS: [(&str, &str); 7] = [
     ("language", crate::lang::GRAMMAR),
     ("environment", crate::effect::environment::ALLOW_LIST),
+    ("events", crate::run::journal::EVENTS),
+    ("integrations", include_str!("../integrations.md")),
     ("judge", crate::check::judge::PROTOCOL),
     ("proposer", crate::plan::proposal::PROTOCOL),
     ("rounds", crate::ledger::ROUNDS),

@@ -56,9 +56,9 @@ pub fn run(global: &Global, args: &Merge, terminal: &Terminal) -> Result<u8, Fai
     if format == Format::Json {
         terminal.print_json(&merged.report);
     } else if args.documents.take_stdout() {
-        terminal.note(&text(&merged, terminal));
+        terminal.note(&text(&merged, terminal, terminal.color_stderr));
     } else {
-        terminal.say(&text(&merged, terminal));
+        terminal.say(&text(&merged, terminal, terminal.color));
     }
     // The shards ran elsewhere: there is no repository to look for files in.
     Ok(args.documents.write(&merged.report, &merged.plan, None, terminal))
@@ -82,9 +82,8 @@ fn load(path: &Path) -> Result<crate::run::merge::Part, Failure> {
     read(&name, &bytes).map_err(failure)
 }
 
-fn text(merged: &Merged, terminal: &Terminal) -> String {
+fn text(merged: &Merged, terminal: &Terminal, color: bool) -> String {
     let Merged { report, plan } = merged;
-    let color = terminal.color;
     let mut text = String::new();
     if terminal.quiet && report.exit_code == 0 {
         return text;

@@ -16,16 +16,17 @@ use crate::cli::render::style::{Tone, count, paint};
 use crate::cli::round::{Keeper, tree};
 use crate::cli::saved;
 use crate::cli::session::Session;
-use crate::cli::terminal::Terminal;
-use crate::effect::drive::Watch;
+use crate::cli::terminal::{JsonLines, Terminal};
 use crate::effect::environment::{Environment, Grants};
+use crate::effect::files::asserted;
 use crate::effect::files::beneath::Beneath;
-use crate::effect::files::{asserted, fingerprint};
 use crate::effect::judge::Judge;
 use crate::effect::process::program::Root;
 use crate::effect::records::{RecordError, RunRecord};
 use crate::effect::terminal::same_stream;
+use crate::effect::tree::Beginning;
 use crate::effect::verify::{self, Seen, Verified, VerifyError, verify};
+use crate::effect::watch::watch;
 use crate::ledger::Ledger;
 use crate::plan::shard::share;
 use crate::plan::{Plan, Step, scope::OUTSIDE};
@@ -104,6 +105,7 @@ pub(super) fn once(global: &Global, args: &Run, terminal: &Terminal, round: Roun
     let containment = containment(args)?;
     let violations = plan.notes.iter().filter(|n| n.kind == OUTSIDE).map(|n| n.message.clone()).collect();
 
+    let beginning = Beginning::look(session.git());
     let keeper = Keeper::open(global, &args.round, memory, &session)?;
     let attempt = keeper.as_ref().map_or((args.attempt, DEFAULT_RETRIES), Keeper::attempt);
     let own = [&args.events, &args.records, &args.reports.junit, &args.reports.sarif];
@@ -122,7 +124,7 @@ pub(super) fn once(global: &Global, args: &Run, terminal: &Terminal, round: Roun
     let place = record.path().display().to_string();
     let mut progress = Progress::new(args.progress, terminal, &plan);
     let evaluate = |step: &Step| evaluate(&beneath, step);
-    let watch = |step: &Step| watch(&session, step);
+    let watch = |step: &Step| watch(&session.site.root, session.git(), step);
     let answer = |questions: &_| session.answer(questions);
     let question = session.questions(&beneath, global.locked);
     let judge = judge.map(|Program { argv, env, .. }| Judge { argv, env, question: &question });
@@ -137,6 +139,7 @@ pub(super) fn once(global: &Global, args: &Run, terminal: &Terminal, round: Roun
         watch: &watch,
         judge: judge.as_ref(),
         tick: matches!(progress, Progress::Live(_)).then_some(TICK),
+        tree: beginning.seen(),
         circumstances: Circumstances {
             attempt: attempt.0,
             containment: Some(containment.to_owned()),
@@ -150,7 +153,7 @@ pub(super) fn once(global: &Global, args: &Run, terminal: &Terminal, round: Roun
         conclude: &conclude,
     };
     let verified = verify(plan, run, &mut |seen| match seen {
-        Seen::Ended { step, record } => progress.ended(step, record, terminal),
+        Seen::Ended { step, record, at } => progress.ended(step, record, at, terminal),
         Seen::Running { at, running } => progress.running(at, running),
         Seen::Rewritten { rule, plan, kept } => progress.rewritten(rule, plan, kept, terminal),
     });
@@ -305,7 +308,7 @@ fn record(session: &Session, args: &Run, root: &Root) -> Result<RunRecord, Failu
 fn events(args: &Run) -> Result<Option<Box<dyn Write>>, Failure> {
     let Some(path) = &args.events else { return Ok(None) };
     if path == Path::new("-") {
-        return Ok(Some(Box::new(std::io::stdout())));
+        return Ok(Some(Box::new(JsonLines)));
     }
     let file = crate::effect::files::create(path)
         .map_err(|e| Failure::usage("vplan::usage::events", format!("`{}` cannot be written: {e}", path.display())))?;
@@ -317,22 +320,6 @@ fn evaluate(beneath: &Beneath, step: &Step) -> Evidence {
     let path = step.path.clone().unwrap_or_else(RepoPath::root);
     let facts = asserted::gather(beneath, &path, file::needs_content(&step.assertions));
     Evidence { assertion: file::judge(&step.assertions, &facts).err(), ..Evidence::default() }
-}
-
-/// Remembers the files that `unchanged` selects. What cannot be compared counts as changed.
-fn watch(session: &Session, step: &Step) -> Watch {
-    let root = session.site.root.clone();
-    let git = session.git().cloned();
-    let Some(what) = step.unchanged.clone() else { return Box::new(|| None) };
-    let prints = move || {
-        let beneath = Beneath::open(&root)?;
-        fingerprint::fingerprint(&beneath, &root, git.as_ref(), &what)
-    };
-    let before = prints();
-    Box::new(move || match (before, prints()) {
-        (Ok(before), Ok(after)) => fingerprint::first_difference(&before, &after),
-        _ => Some(RepoPath::root()),
-    })
 }
 
 fn broken(error: &std::io::Error) -> Failure {

@@ -83,7 +83,7 @@ pub fn run(global: &Global, args: &Test, terminal: &Terminal) -> Result<u8, Fail
     match format {
         Format::Json => terminal.print_json(&json::document(&results)),
         Format::Junit => terminal.print(&junit::document(&results)),
-        _ => terminal.print(&text::page(&results, terminal.quiet, terminal.color, terminal.width)),
+        _ => terminal.say(&text::page(&results, terminal.quiet, terminal.color, terminal.width)),
     }
     if args.list {
         return Ok(Exit::Success.code());

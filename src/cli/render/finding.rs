@@ -166,14 +166,16 @@ fn spot(step: &Step, file: &str, line: Option<u64>, column: Option<u64>, root: O
 mod tests {
     use super::*;
     use crate::check::Kind;
+    use crate::check::outcome::{Cause, Outcome, Status};
     use crate::plan::{Origin, step::empty};
+    use crate::run::report::Circumstances;
+    use crate::run::state::Ending;
 
     #[test]
     fn places() {
         let dir = tempfile::tempdir().unwrap();
-        std::fs::create_dir_all(dir.path().join("app/src")).unwrap();
         for file in ["app/src/a.rs", "b.rs"] {
-            std::fs::write(dir.path().join(file), "").unwrap();
+            crate::effect::files::replace(&dir.path().join(file), b"").unwrap();
         }
         let step = Step { dir: RepoPath::parse(b"app").unwrap(), ..empty(Kind::Lint, Origin::Contract) };
         let absolute = dir.path().join("app/src/a.rs").display().to_string();
@@ -196,5 +198,49 @@ mod tests {
             assert!(found.is_none_or(|s| s.line == Some(3) && s.column.is_none()));
         }
         assert_eq!(spot(&step, "/x/a.rs", None, None, None), None);
+    }
+
+    #[test]
+    fn worst_first_and_each_step_heard() {
+        let mut plan =
+            crate::arbitrary::run::plan(["a", "b", "soft", "fine"].map(crate::arbitrary::run::step).to_vec());
+        plan.steps.iter_mut().filter(|s| s.id == "soft").for_each(|s| s.severity = Severity::Warning);
+        let finding = |severity, line| crate::check::reading::Finding {
+            file: Some("f".to_owned()),
+            line: Some(line),
+            message: "m".to_owned(),
+            severity,
+            ..crate::check::reading::Finding::default()
+        };
+        let records = plan.steps.iter().map(|step| {
+            let mut record =
+                StepRecord::without_evidence(step, Outcome::new(Status::Failed, Cause::ExitCode, "exit code 1"));
+            match step.id.as_str() {
+                "a" => {
+                    record.diagnostics =
+                        vec![finding(Level::Warning, 1), finding(Level::Error, 2), finding(Level::Error, 3)];
+                }
+                "fine" => {
+                    record.status = Status::PassedWithWarnings;
+                    record.diagnostics = vec![finding(Level::Error, 4)];
+                }
+                _ => {}
+            }
+            record
+        });
+        let circumstances = Circumstances { attempt: 1, ..Circumstances::default() };
+        let report = crate::run::report::report(&plan, records.collect(), &Ending::default(), circumstances);
+        let found: Vec<(String, Level, Option<u64>)> =
+            issues(&report, &plan, None).into_iter().map(|i| (i.step, i.level, i.spot.and_then(|s| s.line))).collect();
+        let (error, warning) = (Level::Error, Level::Warning);
+        let want = [
+            ("a", error, Some(2)),
+            ("b", error, None),
+            ("a", error, Some(3)),
+            ("a", warning, Some(1)),
+            ("soft", warning, None),
+            ("fine", warning, Some(4)),
+        ];
+        assert_eq!(found, want.map(|(step, level, line)| (step.to_owned(), level, line)));
     }
 }

@@ -2,6 +2,7 @@
 
 pub mod diagnostic;
 pub mod diff;
+pub mod html;
 pub mod feedback;
 pub mod finding;
 pub mod github;

@@ -1,9 +1,12 @@
 //! How does a report look to people? What failed and why, what was repaired, what was left out, and the verdict last.
 
-use super::style::{Tone, cut, duration, mark, paint};
+use super::style::{Tone, count, cut, duration, mark, paint};
 use crate::base::word::visible;
 use crate::check::Severity;
-use crate::check::outcome::Status;
+use crate::check::agreement::{located, short};
+use crate::check::outcome::{Cause, Status};
+use crate::check::reading::{Level, TestCounts};
+use crate::cli::progress::MANY;
 use crate::plan::{Coverage, Plan, Rewrite};
 use crate::run::feedback::Excerpt;
 use crate::run::record::StepRecord;
@@ -13,6 +16,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Lines of each stream that are shown of a failure.
 const LINES: usize = 20;
+
+/// Findings and failed tests that are shown of a failure.
+const FOUND: usize = 5;
 
 /// How a report is to look.
 #[derive(Clone, Copy, Debug)]
@@ -39,12 +45,19 @@ pub fn report(report: &Report, plan: &Plan, records: Option<&str>, look: Look<'_
         out.push_str(&self::rewrite(rewrite, color));
     }
     let rows = Rows::new(plan, columns, color);
-    for step in report.steps.iter().filter(|s| seen.get(&s.id) != Some(&s.status)) {
+    let is_plain = |s: &StepRecord| s.status == Status::Passed && report.steps.len() > MANY;
+    for step in report.steps.iter().filter(|s| seen.get(&s.id) != Some(&s.status) && !is_plain(s)) {
         out.push_str(&rows.line(step));
+    }
+    let plain = report.steps.iter().filter(|s| is_plain(s)).count();
+    if plain > 0 {
+        let sign = paint(color, Tone::Good, "✓");
+        out.push_str(&format!("  {sign} {} passed; `--format json` lists them\n", count(plain, "step")));
     }
     for note in &report.notes {
         out.push_str(&format!("  {} {}\n", paint(color, Tone::Warn, "!"), visible(note.message.as_bytes())));
     }
+    out.push_str(&unread(report, color));
     for step in report.steps.iter().filter(|s| s.status.is_failure()) {
         out.push_str(&failure(step, report, records, &rows));
     }
@@ -127,11 +140,16 @@ impl Rows {
     pub fn line(&self, step: &StepRecord) -> String {
         let time = if step.tries > 0 { duration(step.duration_ms) } else { String::new() };
         let mut what = match (step.status, &step.detail) {
-            (Status::Passed, None) => visible(step.command.as_bytes()),
+            (Status::Passed, None) => match step.tests.filter(|tests| tests.ran() > 0) {
+                Some(tests) => format!("{} ({})", visible(step.command.as_bytes()), counts(&tests)),
+                None => visible(step.command.as_bytes()),
+            },
             (Status::NotRun, Some(detail)) => format!("not run: {detail}"),
             (Status::Skipped, Some(detail)) => format!("skipped: {detail}"),
             (Status::Flaky, _) => format!("flaky: passed on try {}", step.tries),
-            (Status::Passed, Some(detail)) => format!("{} ({detail})", visible(step.command.as_bytes())),
+            (Status::Passed | Status::PassedWithWarnings, Some(detail)) => {
+                format!("{} ({detail})", visible(step.command.as_bytes()))
+            }
             (status, detail) => detail.clone().unwrap_or_else(|| status.name().replace('_', " ")),
         };
         if self.is_warning(step) {
@@ -152,6 +170,7 @@ fn failure(step: &StepRecord, report: &Report, records: Option<&str>, rows: &Row
     let mut out = format!("\n{} {}\n", rows.mark(step), paint(color, Tone::Strong, &title));
     let code = step.failure_code.as_deref().map_or(String::new(), |c| format!(" ({c})"));
     out.push_str(&format!("  {}{code}\n", step.detail.as_deref().unwrap_or(step.status.name())));
+    out.push_str(&found(step, color));
     let ends = match &step.evidence {
         Some(evidence) => [Excerpt::of(&evidence.stdout, 2048), Excerpt::of(&evidence.stderr, 2048)],
         None => [&step.stdout_tail, &step.stderr_tail].map(|t| Excerpt { head: t.clone(), ..Excerpt::default() }),
@@ -164,6 +183,65 @@ fn failure(step: &StepRecord, report: &Report, records: Option<&str>, rows: &Row
     }
     if let Some(feedback) = report.feedback.as_ref().filter(|f| f.step_id == step.id) {
         out.push_str(&format!("  {} {}\n", paint(color, Tone::Command, "→"), feedback.suggestion));
+    }
+    out
+}
+
+/// `14 tests`, `14 tests, 2 skipped`.
+fn counts(tests: &TestCounts) -> String {
+    let skipped = if tests.skipped > 0 { format!(", {} skipped", tests.skipped) } else { String::new() };
+    format!("{} test{}{skipped}", tests.ran(), if tests.ran() == 1 { "" } else { "s" })
+}
+
+/// Says which steps passed although nobody could read what they said.
+fn unread(report: &Report, color: bool) -> String {
+    let unread = report.steps.iter().filter(|s| s.status.is_pass() && s.reason == Some(Cause::OutputUnread));
+    let ids: Vec<String> = unread.map(|s| visible(s.id.as_bytes())).collect();
+    if ids.is_empty() {
+        return String::new();
+    }
+    let shown = ids.iter().take(FOUND).cloned().collect::<Vec<_>>().join(", ");
+    let more = more(ids.len().saturating_sub(FOUND) as u64);
+    let sign = paint(color, Tone::Warn, "!");
+    format!("  {sign} passed by exit code alone, what they wrote was not understood: {shown}{more}\n")
+}
+
+fn more(number: u64) -> String {
+    if number > 0 { format!(", and {number} more") } else { String::new() }
+}
+
+/// The first failed tests and the first findings of a failed step.
+fn found(step: &StepRecord, color: bool) -> String {
+    let mut out = String::new();
+    let mut line = |sign: &str, tone, text: &str| out.push_str(&format!("    {} {text}\n", paint(color, tone, sign)));
+    for test in step.failed_tests.iter().take(FOUND) {
+        let place = test.file.as_deref().map(short).unwrap_or_default();
+        let number = test.line.filter(|_| !place.is_empty()).map_or_else(String::new, |n| format!(":{n}"));
+        let place = if place.is_empty() { place } else { format!(" ({place}{number})") };
+        let message = test.message.as_deref().map(short).filter(|m| !m.is_empty());
+        let message = message.map_or_else(String::new, |m| format!(": {m}"));
+        line("✗", Tone::Bad, &format!("{}{place}{message}", short(&test.name)));
+    }
+    let failed = step.tests.map_or(0, |t| t.failed);
+    if failed > FOUND as u64 && !step.failed_tests.is_empty() {
+        line("…", Tone::Faint, &format!("and {} more", failed - FOUND as u64));
+    }
+    // Warnings are in the way of errors, unless they are what it failed for.
+    let (severity, sign, tone, total) = match step.reason {
+        Some(Cause::Warnings) => (Level::Warning, "!", Tone::Warn, step.warnings),
+        _ => (Level::Error, "✗", Tone::Bad, step.errors),
+    };
+    let mut shown = 0;
+    for finding in step.diagnostics.iter().filter(|f| f.severity == severity).take(FOUND) {
+        line(sign, tone, &located(finding));
+        shown += 1;
+    }
+    let rest = total.unwrap_or(0).saturating_sub(shown);
+    if shown > 0 && rest > 0 {
+        line("…", Tone::Faint, &format!("and {rest} more"));
+    }
+    for problem in step.problems.iter().take(FOUND) {
+        line("!", Tone::Warn, &short(problem));
     }
     out
 }

@@ -61,6 +61,43 @@ pub struct Target {
     pub executable: bool,
 }
 
+/// A file as it is now: another one when it has been written, replaced or led elsewhere since.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    own: Print,
+    behind: Option<Print>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Print {
+    device: u64,
+    inode: u64,
+    size: i64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Stamp {
+    /// When it changed last: seconds and nanoseconds since 1970.
+    #[must_use]
+    pub fn changed(&self) -> (i64, i64) {
+        self.behind.map_or(self.own.changed, |behind| behind.changed.max(self.own.changed))
+    }
+}
+
+impl Print {
+    #[allow(clippy::cast_possible_wrap, clippy::useless_conversion, reason = "the types differ between architectures")]
+    fn of(stat: &rustix::fs::Stat) -> Self {
+        Self {
+            device: stat.st_dev,
+            inode: stat.st_ino,
+            size: stat.st_size,
+            modified: (stat.st_mtime, stat.st_mtime_nsec as i64),
+            changed: (stat.st_ctime, stat.st_ctime_nsec as i64),
+        }
+    }
+}
+
 /// Types of files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -197,6 +234,42 @@ impl Beneath {
         let Ok(fd) = self.resolve(dir, OFlags::RDONLY | OFlags::DIRECTORY) else { return Vec::new() };
         let Ok(entries) = rustix::fs::Dir::read_from(fd) else { return Vec::new() };
         entries.flatten().map(|e| e.file_name().to_bytes().to_vec()).collect()
+    }
+
+    /// The names in a directory with their types, symlinks inside the root followed to it but not in it; none where it cannot be
+    /// listed.
+    #[must_use]
+    pub fn list(&self, dir: &RepoPath) -> Vec<(Vec<u8>, rustix::fs::FileType)> {
+        let Ok(fd) = self.resolve(dir, OFlags::RDONLY | OFlags::DIRECTORY) else { return Vec::new() };
+        let Ok(entries) = rustix::fs::Dir::read_from(&fd) else { return Vec::new() };
+        let typed = |entry: rustix::fs::DirEntry| {
+            let name = entry.file_name();
+            let kind = match entry.file_type() {
+                // A file system that does not say.
+                rustix::fs::FileType::Unknown => {
+                    let stat = rustix::fs::statat(&fd, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW).ok()?;
+                    rustix::fs::FileType::from_raw_mode(stat.st_mode)
+                }
+                kind => kind,
+            };
+            Some((name.to_bytes().to_vec(), kind)).filter(|(name, _)| !matches!(name.as_slice(), b"." | b".."))
+        };
+        entries.flatten().filter_map(typed).collect()
+    }
+
+    /// What tells a file from what it becomes when it is written: itself, and the file behind it when it is a symlink.
+    /// `None` when nothing is there, or a directory.
+    #[must_use]
+    pub fn stamp(&self, path: &RepoPath) -> Option<Stamp> {
+        let stat = |flags| rustix::fs::fstat(self.resolve(path, OFlags::PATH | flags).ok()?).ok();
+        let own = stat(OFlags::NOFOLLOW)?;
+        let kind = rustix::fs::FileType::from_raw_mode(own.st_mode);
+        let behind = (kind == rustix::fs::FileType::Symlink).then(|| stat(OFlags::empty())).flatten();
+        let last = behind.as_ref().unwrap_or(&own);
+        if rustix::fs::FileType::from_raw_mode(last.st_mode) == rustix::fs::FileType::Directory {
+            return None;
+        }
+        Some(Stamp { own: Print::of(&own), behind: behind.as_ref().map(Print::of) })
     }
 
     /// The target of a symlink.

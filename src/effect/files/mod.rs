@@ -3,6 +3,7 @@
 pub mod asserted;
 pub mod beneath;
 pub mod fingerprint;
+pub mod reports;
 pub mod rewrite;
 
 use crate::base::path::RepoPath;

@@ -244,6 +244,7 @@ impl Repository<'_> {
             log: None,
             max_output: 0,
             live: None,
+            formats: &[],
         };
         let evidence = supervise(&self.fetcher.pool, &what, deadline);
         if evidence.timed_out {

@@ -19,14 +19,14 @@ use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::Path;
 
 /// Submodules inside submodules are followed this deep.
-const MAX_DEPTH: usize = 8;
+pub(super) const MAX_DEPTH: usize = 8;
 /// The largest index that is read.
 const MAX_INDEX: u64 = 1 << 30;
 /// Below this many entries, threads cost more than they bring.
-const SMALL: usize = 2_000;
+pub(super) const SMALL: usize = 2_000;
 
-const SYMLINK: u32 = 0o120_000;
-const SUBMODULE: u32 = 0o160_000;
+pub(super) const SYMLINK: u32 = 0o120_000;
+pub(super) const SUBMODULE: u32 = 0o160_000;
 
 /// Everything in the work tree that differs from a tree: tracked files, deleted ones, untracked ones. Not sorted; a path
 /// can occur as deleted and as added.
@@ -52,14 +52,14 @@ pub(super) fn changes(git: &Git, tree: &Oid, depth: usize) -> Result<Vec<Changed
     Err(GitError::Unsteady)
 }
 
-fn join<T>(handle: std::thread::ScopedJoinHandle<'_, Result<T, GitError>>) -> Result<T, GitError> {
+pub(super) fn join<T>(handle: std::thread::ScopedJoinHandle<'_, Result<T, GitError>>) -> Result<T, GitError> {
     handle.join().unwrap_or_else(|_| Err(GitError::Spawn("a thread ended early".to_owned())))
 }
 
 /// Identity of the index file: what changes when git replaces it.
-type Stamp = Option<(u64, u64, i64, i64, i64, i64)>;
+pub(super) type Stamp = Option<(u64, u64, i64, i64, i64, i64)>;
 
-fn index_stamp(git: &Git) -> Stamp {
+pub(super) fn index_stamp(git: &Git) -> Stamp {
     let meta = git.layout.git_dir.join("index").metadata().ok()?;
     Some((meta.ino(), meta.size(), meta.mtime(), meta.mtime_nsec(), meta.ctime(), meta.ctime_nsec()))
 }
@@ -72,7 +72,7 @@ struct Observed {
 
 /// What stands where the index has an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Seen {
+pub(super) enum Seen {
     /// The very file that git compared last.
     Same,
     Missing,
@@ -112,7 +112,7 @@ fn observe_all(git: &Git, length: usize, stamp: &Stamp, top: bool) -> Result<Vec
 }
 
 /// The index as vplan reads it, or as git lists it when its form is unusual; then every file is compared by content.
-fn read_entries(git: &Git, length: usize) -> Result<Vec<Entry>, GitError> {
+pub(super) fn read_entries(git: &Git, length: usize) -> Result<Vec<Entry>, GitError> {
     let path = git.layout.git_dir.join("index");
     match files::read_plain(&path, MAX_INDEX) {
         Ok(bytes) => match index::parse(&bytes, length) {
@@ -146,7 +146,7 @@ fn listed_entry(record: &[u8]) -> Option<Entry> {
 }
 
 fn observe(root: &Path, entries: Vec<Entry>, written: (i64, i64)) -> Vec<Observed> {
-    let mut parents = Parents { root, verified: Vec::new(), broken: None };
+    let mut parents = Parents::new(root);
     let mut found = Vec::new();
     for entry in entries {
         let seen = if parents.is_real(&entry.path) { look(root, &entry, written) } else { Seen::Missing };
@@ -160,14 +160,19 @@ fn observe(root: &Path, entries: Vec<Entry>, written: (i64, i64)) -> Vec<Observe
 }
 
 /// Remembers which directories are directories: a file behind a symlink is not the tracked one.
-struct Parents<'a> {
+pub(super) struct Parents<'a> {
     root: &'a Path,
     verified: Vec<u8>,
     broken: Option<Vec<u8>>,
 }
 
-impl Parents<'_> {
-    fn is_real(&mut self, path: &[u8]) -> bool {
+impl<'a> Parents<'a> {
+    /// Knows nothing yet.
+    pub(super) fn new(root: &'a Path) -> Self {
+        Self { root, verified: Vec::new(), broken: None }
+    }
+
+    pub(super) fn is_real(&mut self, path: &[u8]) -> bool {
         let Some(slash) = path.iter().rposition(|b| *b == b'/') else { return true };
         let dir = path.get(..slash).unwrap_or_default();
         if dir == self.verified.as_slice() {
@@ -197,7 +202,7 @@ fn join_bytes(root: &Path, path: &[u8]) -> std::path::PathBuf {
     root.join(std::ffi::OsStr::from_bytes(path))
 }
 
-fn look(root: &Path, entry: &Entry, written: (i64, i64)) -> Seen {
+pub(super) fn look(root: &Path, entry: &Entry, written: (i64, i64)) -> Seen {
     let Ok(meta) = join_bytes(root, &entry.path).symlink_metadata() else { return Seen::Missing };
     let kind = meta.file_type();
     let seen = if kind.is_file() {

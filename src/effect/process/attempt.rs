@@ -2,7 +2,7 @@
 //!
 //! Nothing here waits: whoever runs steps polls ([`Attempt::watch`]) and says what is ready ([`Attempt::ready`]).
 
-use super::capture::{Capture, Live, LogPlace, Output, Stream};
+use super::capture::{Capture, Live, LogPlace, Output};
 use super::frame::{Answer, End, Order, Start, send_order};
 use super::mask::Secrets;
 use super::pool::{Pool, Supervisor};
@@ -10,6 +10,7 @@ use super::program::{self, Program, Root, SearchPath};
 use crate::base::path::RepoPath;
 use crate::base::word::Word;
 use crate::check::evidence::{Evidence, SpawnError};
+use crate::check::format::{Format, Scan, Stream};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::io::Errno;
@@ -42,6 +43,8 @@ pub struct Try<'a, 'f> {
     pub max_output: u64,
     /// Where a live view finds the last bytes.
     pub live: Option<Arc<Live>>,
+    /// How its output is read; none where it is not.
+    pub formats: &'a [&'static Format],
 }
 
 /// What came of a try.
@@ -181,8 +184,8 @@ impl<'f> Attempt<'f> {
     #[must_use]
     pub fn finish(mut self, pool: &Pool, timed_out: bool, buffer: &mut Buffer) -> Tried {
         self.drain(buffer);
-        let Output { stdout, stderr, logged, error } = self.capture.finish();
-        let evidence = Evidence { stdout, stderr, ..Evidence::default() };
+        let Output { stdout, stderr, reading, logged, error } = self.capture.finish();
+        let evidence = Evidence { reading: reading.map(Box::new), stdout, stderr, ..Evidence::default() };
         let mut tried = Tried { evidence, program: Some(self.program), logged, log_error: error, survivors: 0 };
         let evidence = &mut tried.evidence;
         match self.answer {
@@ -266,7 +269,8 @@ fn begin<'f>(pool: &Pool, what: &Try<'_, 'f>) -> Result<Attempt<'f>, Box<Tried>>
     let Launched { program, supervisor, stdout, stderr } =
         launch(pool, &Launch { root, search, dir, argv, env, input })?;
     let readers = [Reader::new(Stream::Out, stdout), Reader::new(Stream::Err, stderr)];
-    let capture = Capture::new(what.log.clone(), what.max_output, what.secrets, what.live.clone());
+    let scan = (!what.formats.is_empty()).then(|| Scan::new(what.formats));
+    let capture = Capture::new(what.log.clone(), what.max_output, what.secrets, what.live.clone(), scan);
     Ok(Attempt { program, supervisor, readers, capture, answer: None })
 }
 

@@ -3,6 +3,8 @@
 use super::mask::{Masker, Secrets};
 use crate::base::word::Word;
 use crate::check::evidence::Captured;
+use crate::check::format::{Scan, Stream};
+use crate::check::reading::Reading;
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags, openat};
 use std::fs::File;
@@ -14,13 +16,6 @@ pub const KEPT: usize = 64 * 1024;
 
 /// How many of the last bytes a live view is shown.
 const LIVE: usize = 512;
-
-/// One of a step's two streams.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stream {
-    Out,
-    Err,
-}
 
 /// Where a step's log goes.
 #[derive(Clone, Debug)]
@@ -59,12 +54,16 @@ pub(super) struct Capture<'a> {
     err: Kept,
     log: Log<'a>,
     live: Option<Arc<Live>>,
+    /// Only where output is read.
+    scan: Option<Scan>,
 }
 
 /// What has come of a step's output.
 pub(super) struct Output {
     pub stdout: Captured,
     pub stderr: Captured,
+    /// What it says, where it is read and in a format that is known.
+    pub reading: Option<Reading>,
     /// Whether there is a log: a step that is silent has none.
     pub logged: bool,
     /// Why the log is not complete, if it is not.
@@ -73,9 +72,16 @@ pub(super) struct Output {
 
 impl<'a> Capture<'a> {
     /// Keeps at most `limit` bytes in the log.
-    pub(super) fn new(place: Option<LogPlace<'a>>, limit: u64, secrets: &Secrets, live: Option<Arc<Live>>) -> Self {
+    /// What it says is read by `scan`, the cut part of it included.
+    pub(super) fn new(
+        place: Option<LogPlace<'a>>,
+        limit: u64,
+        secrets: &Secrets,
+        live: Option<Arc<Live>>,
+        scan: Option<Scan>,
+    ) -> Self {
         let log = Log { place, file: None, index: None, run: None, left: limit, limit, marked: false, error: None };
-        Self { out: Kept::new(secrets), err: Kept::new(secrets), log, live }
+        Self { out: Kept::new(secrets), err: Kept::new(secrets), log, live, scan }
     }
 
     /// Takes what was read from a stream.
@@ -97,6 +103,9 @@ impl<'a> Capture<'a> {
         if let Some(live) = &self.live {
             live.push(bytes);
         }
+        if let Some(scan) = &mut self.scan {
+            scan.push(stream, bytes);
+        }
     }
 
     /// Both streams have ended.
@@ -107,12 +116,16 @@ impl<'a> Capture<'a> {
                 masker.finish(clean);
                 kept.ends.push(clean);
                 self.log.push(stream, clean);
+                if let Some(scan) = &mut self.scan {
+                    scan.push(stream, clean);
+                }
             }
         }
         self.log.finish();
         Output {
             stdout: self.out.ends.finish(),
             stderr: self.err.ends.finish(),
+            reading: self.scan.and_then(Scan::finish),
             logged: self.log.file.is_some(),
             error: self.log.error,
         }
@@ -250,7 +263,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let folder = File::open(dir.path()).unwrap();
         let place = LogPlace { folder: folder.as_fd(), name: "a.1.log".to_owned() };
-        let mut capture = Capture::new(Some(place), limit, secrets, None);
+        let mut capture = Capture::new(Some(place), limit, secrets, None, None);
         pieces.iter().for_each(|(stream, bytes)| capture.push(*stream, bytes));
         let output = capture.finish();
         let log = std::fs::read(dir.path().join("a.1.log")).unwrap_or_default();
@@ -305,7 +318,7 @@ mod tests {
         let folder = File::open(dir.path()).unwrap();
         let secrets = Secrets::default();
         let place = LogPlace { folder: folder.as_fd(), name: "a.1.log".to_owned() };
-        let mut capture = Capture::new(Some(place), 1_000, &secrets, None);
+        let mut capture = Capture::new(Some(place), 1_000, &secrets, None, None);
         capture.push(Stream::Out, b"text");
         let output = capture.finish();
         assert!(output.error.is_some());

@@ -49,6 +49,8 @@ pub fn settings(step: &Step) -> Vec<String> {
     );
     add(step.exit != [0], format!("exit {}", codes(&step.exit)));
     add(!step.skip_exit.is_empty(), format!("skip-exit {}", codes(&step.skip_exit)));
+    let format = step.format.as_ref().filter(|f| *f != "auto");
+    add(format.is_some(), format!("read as {}", format.map(name).unwrap_or_default()));
     let report = step.report.as_ref();
     add(
         report.is_some(),

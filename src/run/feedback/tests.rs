@@ -1,3 +1,5 @@
+//! Is feedback bounded, inert, ordered, and complete?
+
 use super::*;
 use crate::base::word::Word;
 use crate::check::outcome::Outcome;

@@ -1,0 +1,516 @@
+//! Do exit code and output say the same? What a `compile`, `test` or `lint` check comes to, in every combination of both.
+//!
+//! INVARIANT (no pass against the evidence): neither of the two makes up for the other. A pass needs an accepted exit code,
+//! and nothing in the output that speaks against it; and where the contract says how its evidence looks (`format`, `report`,
+//! `min-tests`), that evidence. Only under `format auto` may output be unknown, which is then said.
+
+use super::Kind;
+use super::evidence::Evidence;
+use super::outcome::{Cause, Outcome, Status, Terms, wrong_exit};
+use super::reading::{Finding, Level, Reading};
+use crate::base::word::visible;
+
+/// How many failed tests are named.
+const NAMED: usize = 3;
+/// How many characters of a name or a message are shown on the one line.
+const SHOWN: usize = 120;
+
+/// What a reading says against a pass.
+struct Fault {
+    cause: Cause,
+    /// Whether it also says why a command exits with a failure.
+    explains_exit: bool,
+    /// Whether exit code 0 contradicts it.
+    contradicts_success: bool,
+    text: String,
+}
+
+/// Judges a try that exited. The kind is one whose output is read.
+pub(super) fn judge(terms: &Terms<'_>, evidence: &Evidence, exit: i32) -> Outcome {
+    let failed = |cause, text: String| Outcome::new(Status::Failed, cause, text);
+    let reading = evidence.reading.as_deref();
+    let missing = missing(terms, evidence, exit);
+    match (terms.accepts(exit), reading.and_then(|r| fault(terms, r))) {
+        (true, Some(fault)) if exit == 0 && fault.contradicts_success => {
+            failed(Cause::Contradiction, format!("exit code 0, but {}", fault.text))
+        }
+        (true, Some(fault)) => failed(fault.cause, fault.text),
+        (true, None) => match missing {
+            Some(missing) => failed(Cause::NoEvidence, missing),
+            None => pass(terms, evidence, exit),
+        },
+        (false, Some(fault)) if fault.explains_exit => failed(fault.cause, fault.text),
+        (false, Some(fault)) => failed(Cause::ExitCode, format!("{}; {}", wrong_exit(exit, terms.exit), fault.text)),
+        (false, None) => {
+            let code = wrong_exit(exit, terms.exit);
+            match (reading, missing) {
+                (_, Some(missing)) => failed(Cause::ExitCode, format!("{code}; {missing}")),
+                (Some(reading), None) if reading.errors > 0 => {
+                    let said = said(reading).unwrap_or_default();
+                    failed(Cause::ExitCode, format!("{code}, although {said} would be within the limits"))
+                }
+                (Some(reading), None) if terms.kind != Kind::Test || reading.tests.is_some() => {
+                    let said = said(reading).map_or_else(String::new, |said| format!(": {said}"));
+                    failed(Cause::Contradiction, format!("{code}, but its output shows no failure{said}"))
+                }
+                (_, None) if is_silent(evidence) => failed(Cause::ExitCode, format!("{code}, and it wrote nothing")),
+                (_, None) => failed(Cause::ExitCode, code),
+            }
+        }
+    }
+}
+
+/// The failures that an output reports, for people: failed tests, or more errors than may be.
+pub(super) fn failures(terms: &Terms<'_>, evidence: &Evidence) -> Option<String> {
+    let fault = fault(terms, evidence.reading.as_deref()?)?;
+    matches!(fault.cause, Cause::TestsFailed | Cause::Errors).then_some(fault.text)
+}
+
+/// What a silent compiler or linter that ended well has said: that there is nothing to say.
+#[must_use]
+pub fn silence(format: &str, kind: Kind, evidence: &Evidence) -> Option<Reading> {
+    let ended_well = evidence.exit == Some(0) && !evidence.timed_out;
+    (kind != Kind::Test && ended_well && is_silent(evidence)).then(|| Reading::of(format))
+}
+
+fn is_silent(evidence: &Evidence) -> bool {
+    evidence.stdout.is_blank() && evidence.stderr.is_blank()
+}
+
+/// What is worst in a reading.
+fn fault(terms: &Terms<'_>, reading: &Reading) -> Option<Fault> {
+    let fault = |cause, text| Some(Fault { cause, explains_exit: true, contradicts_success: true, text });
+    let output = &terms.output;
+    let tests = reading.tests.filter(|_| terms.kind == Kind::Test);
+    if let Some(tests) = tests.filter(|t| t.failed > 0) {
+        let names = reading.failed_tests.iter().map(|t| short(&t.name));
+        let text = format!("{} of {} failed{}", tests.failed, many(tests.ran(), "test"), list(names, tests.failed));
+        return fault(Cause::TestsFailed, text);
+    }
+    if reading.errors > output.max_errors {
+        let limit = limit(output.max_errors, output.max_errors > 0);
+        let first = first(reading, Level::Error);
+        let text = format!("{}{limit}{first}", many(reading.errors, "error"));
+        // That a linter's exit code takes no notice of what it finds is how some are set up.
+        let contradicts_success = terms.kind != Kind::Lint;
+        return Some(Fault { cause: Cause::Errors, explains_exit: true, contradicts_success, text });
+    }
+    if let Some(problem) = reading.problems.first() {
+        let more = match reading.problems.len() {
+            0 | 1 => String::new(),
+            n => format!(" (and {} more)", n - 1),
+        };
+        let text = format!("{}{more}", short(problem));
+        return Some(Fault { cause: Cause::Contradiction, explains_exit: false, contradicts_success: true, text });
+    }
+    if let Some(most) = output.max_warnings.filter(|most| reading.warnings > *most) {
+        let text =
+            format!("{}{}{}", many(reading.warnings, "warning"), limit(most, true), first(reading, Level::Warning));
+        return Some(Fault { cause: Cause::Warnings, explains_exit: true, contradicts_success: false, text });
+    }
+    let least = output.min_tests.unwrap_or(1);
+    tests.filter(|tests| tests.ran() < least).map(|tests| {
+        let ran = match tests.ran() {
+            0 => "no tests ran".to_owned(),
+            1 => "1 test ran".to_owned(),
+            n => format!("{n} tests ran"),
+        };
+        let skipped = match tests.skipped {
+            0 => String::new(),
+            1 => " (1 was skipped)".to_owned(),
+            n => format!(" ({n} were skipped)"),
+        };
+        let least = if output.min_tests.is_some() { format!("; at least {least} must") } else { String::new() };
+        let text = format!("{ran}{skipped}{least}");
+        Fault { cause: Cause::TooFewTests, explains_exit: tests.ran() == 0, contradicts_success: false, text }
+    })
+}
+
+/// The evidence that the contract asks for and that is not there.
+fn missing(terms: &Terms<'_>, evidence: &Evidence, exit: i32) -> Option<String> {
+    let output = &terms.output;
+    let reading = evidence.reading.as_deref();
+    if let Some(glob) = output.report.filter(|_| evidence.report_missing || reading.is_none()) {
+        let glob = visible(glob.as_bytes());
+        return Some(format!("it wrote no report that `{glob}` selects; what was there before does not count"));
+    }
+    let tests = terms.kind == Kind::Test;
+    let least = output.min_tests;
+    match (output.format.or(output.report), reading) {
+        (Some(_), None) if tests && is_silent(evidence) => {
+            Some("it wrote nothing that would show that tests ran".to_owned())
+        }
+        (Some(_), None) if exit == 0 && is_silent(evidence) => None,
+        (Some(_), None) if is_silent(evidence) => Some("it wrote nothing".to_owned()),
+        (Some(format), None) => {
+            Some(format!("nothing in its output is of the format `{}`", visible(format.as_bytes())))
+        }
+        (Some(_), Some(reading)) if tests && reading.tests.is_none() && least != Some(0) => {
+            Some("nothing in its output shows that tests ran".to_owned())
+        }
+        (None, reading) if tests && reading.is_none_or(|r| r.tests.is_none()) => {
+            let least = least.filter(|n| *n > 0)?;
+            Some(format!("nothing in its output shows how many tests ran; at least {least} must"))
+        }
+        _ => None,
+    }
+}
+
+/// A pass, with what is to be said of it.
+fn pass(terms: &Terms<'_>, evidence: &Evidence, exit: i32) -> Outcome {
+    let tests = terms.kind == Kind::Test;
+    let unread = |text: String| {
+        let detail = format!("passed by exit code alone: {text}");
+        Outcome::new(Status::Passed, Cause::OutputUnread, detail)
+    };
+    let Some(reading) = evidence.reading.as_deref() else {
+        return match (is_silent(evidence), tests) {
+            (true, true) => unread("it wrote nothing that shows that tests ran".to_owned()),
+            // There is no output that could have been read, and none is what compilers say when all is well.
+            (true, false) if exit == 0 => Outcome::PASSED,
+            (true, false) => unread(format!("exit code {exit}, and it wrote nothing")),
+            (false, _) => unread(format!("its output is in no format that is known{}", unchecked(terms))),
+        };
+    };
+    if tests && reading.tests.is_none() && terms.output.min_tests != Some(0) {
+        let said = said(reading).map_or_else(|| "nothing".to_owned(), |said| said);
+        return unread(format!("its output shows {said}, and no tests"));
+    }
+    if reading.errors == 0 && reading.warnings == 0 {
+        return Outcome::PASSED;
+    }
+    let within = limit(terms.output.max_errors, reading.errors > 0);
+    let errors = (reading.errors > 0).then(|| format!("{}{within}", many(reading.errors, "error")));
+    let warnings = (reading.warnings > 0).then(|| many(reading.warnings, "warning"));
+    let detail = [errors, warnings].into_iter().flatten().collect::<Vec<_>>().join(", ");
+    Outcome { cause: None, detail: Some(detail), status: Status::PassedWithWarnings }
+}
+
+/// The thresholds that a reading would have been held against.
+fn unchecked(terms: &Terms<'_>) -> String {
+    match (terms.output.max_errors > 0, terms.output.max_warnings.is_some()) {
+        (false, false) => String::new(),
+        (true, true) => ", so `max-errors` and `max-warnings` were not checked".to_owned(),
+        (true, false) => ", so `max-errors` was not checked".to_owned(),
+        (false, true) => ", so `max-warnings` was not checked".to_owned(),
+    }
+}
+
+/// What a reading counts.
+fn said(reading: &Reading) -> Option<String> {
+    let passed = reading.tests.filter(|t| t.ran() > 0).map(|t| format!("{} passed", many(t.passed, "test")));
+    let errors = (reading.errors > 0).then(|| many(reading.errors, "error"));
+    let warnings = (reading.warnings > 0).then(|| many(reading.warnings, "warning"));
+    let said: Vec<String> = [passed, errors, warnings].into_iter().flatten().collect();
+    (!said.is_empty()).then(|| said.join(", "))
+}
+
+fn limit(most: u64, is_said: bool) -> String {
+    match most {
+        _ if !is_said => String::new(),
+        0 => " (none is allowed)".to_owned(),
+        1 => " (1 is allowed)".to_owned(),
+        n => format!(" ({n} are allowed)"),
+    }
+}
+
+fn many(number: u64, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}
+
+/// The first names of `total` things.
+fn list(names: impl Iterator<Item = String>, total: u64) -> String {
+    let names: Vec<String> = names.take(NAMED).collect();
+    if names.is_empty() {
+        return String::new();
+    }
+    let more = total.saturating_sub(names.len() as u64);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!(": {}{more}", names.join(", "))
+}
+
+/// The first finding of a severity.
+fn first(reading: &Reading, severity: Level) -> String {
+    let Some(finding) = reading.findings.iter().find(|f| f.severity == severity) else { return String::new() };
+    let word = if reading.findings.iter().filter(|f| f.severity == severity).count() > 1 { ", first " } else { ": " };
+    format!("{word}{}", located(finding))
+}
+
+/// A finding on one line, safe to show: `src/a.rs:3:5: E0308: mismatched types`.
+#[must_use]
+pub fn located(finding: &Finding) -> String {
+    let mut place = finding.file.as_deref().map(short).unwrap_or_default();
+    if !place.is_empty() {
+        let numbers = finding.line.into_iter().chain(finding.column.filter(|_| finding.line.is_some()));
+        numbers.for_each(|n| place.push_str(&format!(":{n}")));
+    }
+    let parts = [Some(place), finding.code.as_deref().map(short), Some(short(&finding.message))];
+    parts.into_iter().flatten().filter(|p| !p.is_empty()).collect::<Vec<_>>().join(": ")
+}
+
+/// The first line of a foreign text, bounded and safe to show.
+#[must_use]
+pub fn short(text: &str) -> String {
+    let line = text.lines().map(str::trim).find(|l| !l.is_empty()).unwrap_or_default();
+    match line.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", visible(line.get(..end).unwrap_or_default().as_bytes())),
+        None => visible(line.as_bytes()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::evidence::Captured;
+    use super::super::outcome::Output;
+    use super::super::reading::{FailedTest, TestCounts};
+    use super::*;
+
+    fn reading(word: &str) -> Option<Reading> {
+        let tests = |passed, failed, skipped| Some(TestCounts { failed, passed, skipped });
+        let base = Reading::of("words");
+        Some(match word {
+            "silent" | "unread" => return None,
+            "clean" => base,
+            "ran" => Reading { tests: tests(3, 0, 1), ..base },
+            "warned" => Reading { tests: tests(3, 0, 0), warnings: 2, ..base },
+            "failed" => Reading { tests: tests(3, 1, 0), ..base },
+            "none" => Reading { tests: tests(0, 0, 2), ..base },
+            "problem" => Reading { tests: tests(3, 0, 0), problems: vec!["bail out".into()], ..base },
+            "within" => Reading { errors: 1, warnings: 2, ..base },
+            "errors" => Reading { errors: 2, ..base },
+            "warnings" => Reading { warnings: 3, ..base },
+            "trouble" => Reading { problems: vec!["torn".into()], ..base },
+            other => panic!("{other}"),
+        })
+    }
+
+    /// How it ended, as a word: `passed`, `warned`, `unread`, or the cause of its failure.
+    fn word(outcome: &Outcome) -> &'static str {
+        match (outcome.status, outcome.cause) {
+            (Status::Passed, None) => "passed",
+            (Status::PassedWithWarnings, None) => "warned",
+            (Status::Passed, Some(Cause::OutputUnread)) => "unread",
+            (Status::Failed, Some(cause)) => cause.word(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Each row: the exit (`0`; `1` that is accepted; `bad`), what the output says, and what comes of it by column.
+    fn check(kind: Kind, columns: &[(&str, Output<'_>)], table: &str) {
+        let mut rows = 0;
+        for row in table.lines().map(str::trim).filter(|l| !l.is_empty()) {
+            let mut cells = row.split_whitespace();
+            let (exit, said) = (cells.next().unwrap(), cells.next().unwrap());
+            let (code, accepted): (i32, &[i32]) = match exit {
+                "0" => (0, &[0]),
+                "1" => (1, &[0, 1]),
+                _ => (1, &[0]),
+            };
+            let cells: Vec<&str> = cells.collect();
+            assert_eq!(cells.len(), columns.len(), "{row}");
+            for ((name, output), want) in columns.iter().zip(cells) {
+                let terms =
+                    Terms { by_budget: false, exit: accepted, kind, limit_ms: 1000, output: *output, skip_exit: &[] };
+                let evidence = Evidence {
+                    exit: Some(code),
+                    reading: reading(said).map(Box::new),
+                    report_missing: *name == "missing",
+                    stdout: Captured::from(if said == "silent" { &b" \n"[..] } else { b"text\n" }),
+                    ..Evidence::default()
+                };
+                let outcome = super::super::outcome::judge(&terms, &evidence);
+                assert_eq!(word(&outcome), want, "{kind:?} {name}: {row}: {:?}", outcome.detail);
+                assert_eq!(outcome.detail.is_none(), want == "passed", "{row}");
+                rows += 1;
+            }
+        }
+        assert!(rows > 0);
+    }
+
+    #[test]
+    fn every_combination_for_tests() {
+        let named = Output { format: Some("tap"), ..Output::default() };
+        let report = Output { report: Some("r.xml"), ..Output::default() };
+        let least = |min_tests, output| Output { min_tests: Some(min_tests), ..output };
+        let columns = [
+            ("auto", Output::default()),
+            ("auto, min-tests 1", least(1, Output::default())),
+            ("auto, min-tests 0", least(0, Output::default())),
+            ("auto, min-tests 4", least(4, Output::default())),
+            ("named", named),
+            ("named, min-tests 0", least(0, named)),
+            ("report", report),
+            ("missing", report),
+        ];
+        check(
+            Kind::Test,
+            &columns,
+            "
+            0   silent   unread        no_evidence   unread        no_evidence   no_evidence   no_evidence   no_evidence   no_evidence
+            0   unread   unread        no_evidence   unread        no_evidence   no_evidence   no_evidence   no_evidence   no_evidence
+            0   clean    unread        no_evidence   passed        no_evidence   no_evidence   passed        no_evidence   no_evidence
+            0   within   contradiction contradiction contradiction contradiction contradiction contradiction contradiction contradiction
+            0   ran      passed        passed        passed        too_few_tests passed        passed        passed        no_evidence
+            0   warned   warned        warned        warned        too_few_tests warned        warned        warned        no_evidence
+            0   failed   contradiction contradiction contradiction contradiction contradiction contradiction contradiction contradiction
+            0   none     too_few_tests too_few_tests passed        too_few_tests too_few_tests passed        too_few_tests too_few_tests
+            0   problem  contradiction contradiction contradiction contradiction contradiction contradiction contradiction contradiction
+            1   silent   unread        no_evidence   unread        no_evidence   no_evidence   no_evidence   no_evidence   no_evidence
+            1   unread   unread        no_evidence   unread        no_evidence   no_evidence   no_evidence   no_evidence   no_evidence
+            1   clean    unread        no_evidence   passed        no_evidence   no_evidence   passed        no_evidence   no_evidence
+            1   within   errors        errors        errors        errors        errors        errors        errors        errors
+            1   ran      passed        passed        passed        too_few_tests passed        passed        passed        no_evidence
+            1   warned   warned        warned        warned        too_few_tests warned        warned        warned        no_evidence
+            1   failed   tests_failed  tests_failed  tests_failed  tests_failed  tests_failed  tests_failed  tests_failed  tests_failed
+            1   none     too_few_tests too_few_tests passed        too_few_tests too_few_tests passed        too_few_tests too_few_tests
+            1   problem  contradiction contradiction contradiction contradiction contradiction contradiction contradiction contradiction
+            bad silent   exit_code     exit_code     exit_code     exit_code     exit_code     exit_code     exit_code     exit_code
+            bad unread   exit_code     exit_code     exit_code     exit_code     exit_code     exit_code     exit_code     exit_code
+            bad clean    exit_code     exit_code     exit_code     exit_code     exit_code     exit_code     exit_code     exit_code
+            bad within   errors        errors        errors        errors        errors        errors        errors        errors
+            bad ran      contradiction contradiction contradiction exit_code     contradiction contradiction contradiction exit_code
+            bad warned   contradiction contradiction contradiction exit_code     contradiction contradiction contradiction exit_code
+            bad failed   tests_failed  tests_failed  tests_failed  tests_failed  tests_failed  tests_failed  tests_failed  tests_failed
+            bad none     too_few_tests too_few_tests contradiction too_few_tests too_few_tests contradiction too_few_tests too_few_tests
+            bad problem  exit_code     exit_code     exit_code     exit_code     exit_code     exit_code     exit_code     exit_code
+            ",
+        );
+    }
+
+    #[test]
+    fn every_combination_for_findings() {
+        let limits = Output { max_errors: 1, max_warnings: Some(2), ..Output::default() };
+        let none = Output::default();
+        let columns = |output: Output<'static>| {
+            [
+                ("auto", output),
+                ("named", Output { format: Some("gcc"), ..output }),
+                ("report", Output { report: Some("r.sarif"), ..output }),
+                ("missing", Output { report: Some("r.sarif"), ..output }),
+            ]
+        };
+        for kind in [Kind::Compile, Kind::Lint] {
+            let table = "
+            0   silent   passed        passed        no_evidence   no_evidence
+            0   unread   unread        no_evidence   no_evidence   no_evidence
+            0   clean    passed        passed        passed        no_evidence
+            0   within   warned        warned        warned        no_evidence
+            0   errors   OVER          OVER          OVER          OVER
+            0   warnings warnings      warnings      warnings      warnings
+            0   trouble  contradiction contradiction contradiction contradiction
+            1   silent   unread        no_evidence   no_evidence   no_evidence
+            1   unread   unread        no_evidence   no_evidence   no_evidence
+            1   clean    passed        passed        passed        no_evidence
+            1   within   warned        warned        warned        no_evidence
+            1   errors   errors        errors        errors        errors
+            1   warnings warnings      warnings      warnings      warnings
+            1   trouble  contradiction contradiction contradiction contradiction
+            bad silent   exit_code     exit_code     exit_code     exit_code
+            bad unread   exit_code     exit_code     exit_code     exit_code
+            bad clean    contradiction contradiction contradiction exit_code
+            bad within   exit_code     exit_code     exit_code     exit_code
+            bad errors   errors        errors        errors        errors
+            bad warnings warnings      warnings      warnings      warnings
+            bad trouble  exit_code     exit_code     exit_code     exit_code
+            ";
+            let over = if kind == Kind::Lint { "errors" } else { "contradiction" };
+            check(kind, &columns(limits), &table.replace("OVER", over));
+            // By default no error may be, and any number of warnings.
+            let table = "
+            0   within   OVER          OVER          OVER          OVER
+            0   warnings warned        warned        warned        no_evidence
+            1   within   errors        errors        errors        errors
+            bad within   errors        errors        errors        errors
+            bad warnings contradiction contradiction contradiction exit_code
+            ";
+            check(kind, &columns(none), &table.replace("OVER", over));
+        }
+    }
+
+    #[test]
+    fn skipping_is_no_way_out() {
+        for (said, status) in [
+            ("silent", Status::Skipped),
+            ("ran", Status::Skipped),
+            ("none", Status::Skipped),
+            ("failed", Status::Failed),
+            ("errors", Status::Failed),
+        ] {
+            let output = Output { format: Some("tap"), ..Output::default() };
+            let terms =
+                Terms { by_budget: false, exit: &[], kind: Kind::Test, limit_ms: 1000, output, skip_exit: &[77] };
+            let evidence = Evidence { exit: Some(77), reading: reading(said).map(Box::new), ..Evidence::default() };
+            assert_eq!(super::super::outcome::judge(&terms, &evidence).status, status, "{said}");
+        }
+    }
+
+    #[test]
+    fn what_people_read() {
+        let failed = |name: &str| FailedTest { name: name.to_owned(), ..FailedTest::default() };
+        let counts = |passed, failed| Some(TestCounts { failed, passed, skipped: 0 });
+        let find = |file: &str, message: &str| Finding {
+            code: Some("E1".into()),
+            column: Some(5),
+            file: Some(file.to_owned()),
+            line: Some(3),
+            message: message.to_owned(),
+            severity: Level::Error,
+        };
+        let long = "x".repeat(500);
+        for (kind, exit, reading, want) in [
+            (
+                Kind::Test,
+                1,
+                Reading {
+                    tests: counts(12, 2),
+                    failed_tests: vec![failed("tests::a"), failed("tests::\u{1b}b")],
+                    ..Reading::default()
+                },
+                "2 of 14 tests failed: tests::a, tests::\\u{1b}b".to_owned(),
+            ),
+            (
+                Kind::Test,
+                0,
+                Reading {
+                    tests: counts(0, 5),
+                    failed_tests: vec![failed("a"), failed("b"), failed("c"), failed("d")],
+                    ..Reading::default()
+                },
+                "exit code 0, but 5 of 5 tests failed: a, b, c and 2 more".to_owned(),
+            ),
+            (
+                Kind::Compile,
+                1,
+                Reading {
+                    errors: 3,
+                    findings: vec![find("src/a.rs", "no\nmore"), find("b", "c")],
+                    ..Reading::default()
+                },
+                "3 errors, first src/a.rs:3:5: E1: no".to_owned(),
+            ),
+            (
+                Kind::Lint,
+                0,
+                Reading { errors: 1, findings: vec![find(&long, "no")], ..Reading::default() },
+                format!("1 error: {}…:3:5: E1: no", "x".repeat(SHOWN)),
+            ),
+            (
+                Kind::Test,
+                1,
+                Reading { tests: counts(3, 0), problems: vec!["a".into(), "b".into()], ..Reading::default() },
+                "exit code 1; a (and 1 more)".to_owned(),
+            ),
+            (
+                Kind::Test,
+                1,
+                Reading { tests: counts(3, 0), ..Reading::default() },
+                "exit code 1, but its output shows no failure: 3 tests passed".to_owned(),
+            ),
+        ] {
+            let terms =
+                Terms { by_budget: false, exit: &[], kind, limit_ms: 1000, output: Output::default(), skip_exit: &[] };
+            let evidence = Evidence { exit: Some(exit), reading: Some(Box::new(reading)), ..Evidence::default() };
+            assert_eq!(super::super::outcome::judge(&terms, &evidence).detail, Some(want));
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! How is the text of ESLint read: stylish, unix and compact?
+
+use super::place::{number, place};
+use super::{Format, Reader, Stream, npm};
+use crate::check::Kind;
+use crate::check::reading::{Finding, Level, Reading};
+
+/// ESLint's text.
+pub const FORMAT: Format = Format {
+    id: "eslint",
+    names: &["eslint"],
+    kinds: &[Kind::Lint, Kind::Compile],
+    written_by: |argv| npm::starts(argv, TOOLS),
+    reader: || Box::<Eslint>::default(),
+};
+
+/// The tools that write like ESLint.
+pub(super) const TOOLS: &[&str] = &["eslint", "eslint_d"];
+
+#[derive(Default)]
+struct Eslint {
+    reading: Reading,
+    /// The file that findings stand under: the line before the first of them.
+    file: Option<String>,
+    summed: (u64, u64),
+    told: bool,
+    /// It broke down; why is on one of the next lines.
+    oops: bool,
+}
+
+impl Reader for Eslint {
+    fn line(&mut self, _: Stream, line: &str) {
+        match line.as_bytes() {
+            [] => self.file = None,
+            [b' ', ..] => {
+                if let Some(file) = &self.file
+                    && let Some(finding) = stylish(line, file)
+                {
+                    self.reading.find(finding);
+                    self.told = true;
+                }
+            }
+            // `✖ `
+            [0xe2, 0x9c, 0x96, b' ', ..] => self.summary(line.get(4..).unwrap_or_default()),
+            _ => self.flush_left(line),
+        }
+    }
+
+    fn finish(mut self: Box<Self>) -> Option<Reading> {
+        if self.oops {
+            self.reading.object("ESLint could not run");
+        }
+        if !self.told && self.reading.problems.is_empty() {
+            return None;
+        }
+        // Some of what it found was printed in another form.
+        self.reading.errors = self.reading.errors.max(self.summed.0);
+        self.reading.warnings = self.reading.warnings.max(self.summed.1);
+        self.reading.format = FORMAT.id.to_owned();
+        Some(self.reading)
+    }
+}
+
+impl Eslint {
+    /// A line that is not indented: a file, a finding in another form, or anything.
+    fn flush_left(&mut self, line: &str) {
+        if self.oops && !line.starts_with("ESLint: ") {
+            self.oops = false;
+            self.reading.object(format!("ESLint could not run: {line}"));
+        } else if line.starts_with("Oops! Something went wrong!") {
+            self.oops = true;
+        } else if let Some(finding) = unix(line).or_else(|| compact(line)) {
+            self.reading.find(finding);
+            self.told = true;
+        }
+        let file = self.file.get_or_insert_default();
+        file.clear();
+        // The name of a file is short.
+        if line.len() <= crate::check::reading::TEXT_KEPT {
+            file.push_str(line);
+        }
+    }
+
+    /// `8 problems (7 errors, 1 warning)`.
+    fn summary(&mut self, text: &str) {
+        let counts = || {
+            let (_, rest) = number(text);
+            let rest = rest.strip_prefix(" problems (").or_else(|| rest.strip_prefix(" problem ("))?;
+            let (errors, rest) = number(rest);
+            let rest = rest.strip_prefix(" errors, ").or_else(|| rest.strip_prefix(" error, "))?;
+            let (warnings, rest) = number(rest);
+            rest.starts_with(" warning").then_some((errors?, warnings?))
+        };
+        if let Some((errors, warnings)) = counts() {
+            self.told = true;
+            self.summed = (self.summed.0.saturating_add(errors), self.summed.1.saturating_add(warnings));
+        }
+    }
+}
+
+/// `  1:7   error    Message  rule`.
+fn stylish(line: &str, file: &str) -> Option<Finding> {
+    let (row, rest) = number(line.trim_start());
+    let (column, rest) = number(rest.strip_prefix(':')?);
+    let (row, column) = (row?, column?);
+    let text = rest.trim_start();
+    let (severity, text) = match text.strip_prefix("error  ") {
+        Some(text) => (Level::Error, text),
+        None => (Level::Warning, text.strip_prefix("warning  ")?),
+    };
+    let text = text.trim();
+    let (message, code) = match text.rsplit_once("  ") {
+        Some((message, rule)) if is_rule(rule) => (message.trim_end(), Some(rule.to_owned())),
+        _ => (text, None),
+    };
+    Some(finding(file, row, Some(column), message, code, severity))
+}
+
+/// `a.js:1:7: Message. [Error/rule]`.
+fn unix(line: &str) -> Option<Finding> {
+    let (text, mark) = line.strip_suffix(']')?.rsplit_once(" [")?;
+    let (word, code) = mark.split_once('/').map_or((mark, None), |(word, rule)| (word, Some(rule.to_owned())));
+    let severity = severity(word)?;
+    let at = place(text)?;
+    Some(finding(at.file, at.line, at.column, at.rest, code, severity))
+}
+
+/// `a.js: line 1, col 7, Error - Message. (rule)`.
+fn compact(line: &str) -> Option<Finding> {
+    let (file, rest) = line.split_once(": line ")?;
+    let (row, rest) = number(rest);
+    let (column, rest) = number(rest.strip_prefix(", col ")?);
+    let (word, text) = rest.strip_prefix(", ")?.split_once(" - ")?;
+    let severity = severity(word)?;
+    let (message, code) = match text.strip_suffix(')').and_then(|text| text.rsplit_once(" (")) {
+        Some((message, rule)) if is_rule(rule) => (message, Some(rule.to_owned())),
+        _ => (text, None),
+    };
+    Some(finding(file, row?, column, message, code, severity))
+}
+
+fn severity(word: &str) -> Option<Level> {
+    match word {
+        "Error" => Some(Level::Error),
+        "Warning" => Some(Level::Warning),
+        _ => None,
+    }
+}
+
+fn is_rule(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"@/-_.".contains(&b))
+}
+
+/// ESLint writes 0 where it knows no place.
+fn finding(
+    file: &str,
+    line: u64,
+    column: Option<u64>,
+    message: &str,
+    code: Option<String>,
+    severity: Level,
+) -> Finding {
+    Finding {
+        code,
+        column: column.filter(|column| *column > 0),
+        file: Some(file.to_owned()),
+        line: Some(line).filter(|line| *line > 0),
+        message: message.to_owned(),
+        severity,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::read;
+    use super::*;
+
+    #[test]
+    fn outputs() {
+        let found = |text: &str| {
+            let reading = read(&[&FORMAT], text.as_bytes(), b"")?;
+            Some((reading.errors, reading.warnings, reading.findings.len(), reading.problems.len()))
+        };
+        for (text, want) in [
+            (
+                "\na.js\n  1:1  warning  Unexpected  no-console\n\n✖ 1 problem (0 errors, 1 warning)\n",
+                Some((0, 1, 1, 0)),
+            ),
+            ("a.js\n  1:1  error  Unexpected  no-console\n", Some((1, 0, 1, 0))),
+            ("✖ 3 problems (2 errors, 1 warning)\n", Some((2, 1, 0, 0))),
+            ("/x/a.js:1:7: Missing. [Error/semi]\n/x/a.js:1:8: Parsing [Error]\n\n2 problems\n", Some((2, 0, 2, 0))),
+            ("/x/a.js: line 1, col 7, Warning - Missing. (semi)\n", Some((0, 1, 1, 0))),
+            ("a.js\n  0:0  warning  File ignored because of a matching ignore pattern\n", Some((0, 1, 1, 0))),
+            ("Oops! Something went wrong! :(\n\nESLint: 9.1.0\n\nError: no\n", Some((0, 0, 0, 1))),
+            ("Oops! Something went wrong! :(\n", Some((0, 0, 0, 1))),
+            ("\n  1:1  error  Unexpected  no-console\n", None),
+            ("✖ failing tests:\n✖ 99999999999999999999999 problems (\n", None),
+            ("a.js [Error]\n", None),
+            ("", None),
+        ] {
+            assert_eq!(found(text), want, "{text}");
+        }
+    }
+
+    #[test]
+    fn parts() {
+        let text =
+            "a.js\r\n  1:12  error  Two  blanks in it  @x/semi\r\n  0:0  error  Parsing error: Unexpected token (\r\n";
+        let reading = read(&[&FORMAT], text.as_bytes(), b"").unwrap();
+        let parts: Vec<_> =
+            reading.findings.iter().map(|f| (f.line, f.column, &*f.message, f.code.as_deref())).collect();
+        assert_eq!(
+            parts,
+            [
+                (Some(1), Some(12), "Two  blanks in it", Some("@x/semi")),
+                (None, None, "Parsing error: Unexpected token (", None)
+            ]
+        );
+    }
+}

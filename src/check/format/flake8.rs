@@ -1,0 +1,127 @@
+//! What does flake8 say? `FILE:LINE:COLUMN: CODE MESSAGE`, and nothing when it finds nothing.
+//!
+//! Written from the output of flake8 5 to 7. Ruff's concise form is the same line; what only ruff writes makes it ruff's.
+//! Codes that begin with W are warnings.
+
+use super::launched::launched;
+use super::place::place;
+use super::ruff::is_ruffs;
+use super::{Format, Reader, Stream};
+use crate::check::Kind;
+use crate::check::reading::{Finding, Level, Reading};
+
+/// Text of flake8.
+pub const FORMAT: Format = Format {
+    id: "flake8",
+    names: &["flake8"],
+    kinds: &[Kind::Lint],
+    written_by,
+    reader: || Box::new(Flake8 { reading: Reading::of("flake8"), ruff: false, only: None }),
+};
+
+fn written_by(argv: &[&str]) -> bool {
+    launched(argv).0 == "flake8"
+}
+
+struct Flake8 {
+    reading: Reading,
+    /// It is ruff's.
+    ruff: bool,
+    /// The only line, if it is the number of `--count`.
+    only: Option<bool>,
+}
+
+impl Reader for Flake8 {
+    fn line(&mut self, _: Stream, line: &str) {
+        if !line.is_empty() {
+            self.only = Some(self.only.is_none() && line == "0");
+        }
+        let concise = concise(line);
+        self.ruff |= is_ruffs(line, concise.as_ref());
+        if let Some((finding, _)) = concise {
+            let severity = match finding.code.as_deref() {
+                Some(code) if code.starts_with('W') => Level::Warning,
+                _ => Level::Error,
+            };
+            self.reading.find(Finding { severity, ..finding });
+        }
+    }
+
+    fn finish(self: Box<Self>) -> Option<Reading> {
+        let any = self.reading.errors > 0 || self.reading.warnings > 0 || self.only == Some(true);
+        (any && !self.ruff).then_some(self.reading)
+    }
+}
+
+/// `FILE:LINE:COLUMN: CODE MESSAGE`, and whether ruff's mark of what it can fix stood before the message.
+pub(super) fn concise(line: &str) -> Option<(Finding, bool)> {
+    if !line.as_bytes().first().is_some_and(|b| b.is_ascii_graphic()) {
+        return None;
+    }
+    // Most lines of other outputs have no colon and digit, which is seen at once.
+    let colon = line.find(':')?;
+    let behind = line.as_bytes().get(colon + 1);
+    if !behind.is_some_and(|b| b.is_ascii_digit() || matches!(b, b'\\' | b'/')) {
+        return None;
+    }
+    let at = place(line)?;
+    let column = at.column?;
+    let (code, message) = match at.rest.split_once(' ') {
+        Some((code, message)) if is_code(code) => (Some(code), message),
+        _ => (None, at.rest.strip_prefix("SyntaxError: ").or_else(|| at.rest.strip_prefix("invalid-syntax: "))?),
+    };
+    let code = code.map(str::to_owned).or_else(|| at.rest.starts_with("invalid").then(|| "invalid-syntax".to_owned()));
+    let (message, fixable) = match message.strip_prefix("[*] ").or_else(|| message.strip_prefix("[-] ")) {
+        Some(message) => (message, true),
+        None => (message, false),
+    };
+    let finding = Finding {
+        code,
+        column: Some(column),
+        file: Some(at.file.to_owned()),
+        line: Some(at.line),
+        message: message.trim_end().to_owned(),
+        severity: Level::Error,
+    };
+    Some((finding, fixable))
+}
+
+/// One to seven capitals, then three or four digits: `E501`, `PLR0913`.
+pub(super) fn is_code(code: &str) -> bool {
+    let digits = code.bytes().rev().take_while(u8::is_ascii_digit).count();
+    let letters = code.len().saturating_sub(digits);
+    (3..=4).contains(&digits)
+        && (1..=7).contains(&letters)
+        && code.bytes().take(letters).all(|b| b.is_ascii_uppercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines() {
+        let read = |text: &str| crate::check::format::read(&[&FORMAT], text.as_bytes(), b"");
+        for (text, errors, warnings) in [
+            ("a.py:1:8: F401 'os' imported but unused\n", 1, 0),
+            ("./a.py:1:8: W291 trailing whitespace\n1\n", 0, 1),
+            ("C:\\a.py:1:8: E999 SyntaxError: no\n", 1, 0),
+            ("0\n", 0, 0),
+        ] {
+            let reading = read(text).unwrap_or_else(|| panic!("{text}"));
+            assert_eq!((reading.errors, reading.warnings), (errors, warnings), "{text}");
+        }
+        for text in [
+            "a.py:1:8: F401 [*] `os` imported but unused\n",
+            "a.py:1:8: F401 x\nFound 1 error.\n",
+            "a.py:1: F401 x\n",
+            "a.py:1:8: C0114: Missing module docstring (missing-module-docstring)\n",
+            "a.c:1:8: error: no\n",
+            "12:30:00: I100 x\n",
+            "1\n",
+            "0\n0\n",
+        ] {
+            assert!(read(text).is_none() || text.starts_with("12:"), "{text}");
+        }
+    }
+}

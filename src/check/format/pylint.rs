@@ -1,0 +1,183 @@
+//! What does pylint say? `FILE:LINE:COLUMN: CODE: MESSAGE (symbol)`, or JSON in two generations.
+//!
+//! Written from the output of pylint 2.17 to 4. Its columns count from 0. Fatal and error are errors; warning, convention and
+//! refactoring are warnings; information is nothing.
+
+use super::json_text::Document;
+use super::launched::launched;
+use super::place::place;
+use super::{Format, Reader, Stream};
+use crate::check::Kind;
+use crate::check::reading::{Finding, Level, Reading};
+use serde::Deserialize;
+
+/// Text and JSON of pylint.
+pub const FORMAT: Format = Format {
+    id: "pylint",
+    names: &["pylint"],
+    kinds: &[Kind::Lint],
+    written_by,
+    reader: || Box::new(Pylint::default()),
+};
+
+fn written_by(argv: &[&str]) -> bool {
+    launched(argv).0 == "pylint"
+}
+
+#[derive(Default)]
+struct Pylint {
+    reading: Reading,
+    telling: bool,
+    document: Document,
+}
+
+/// `--output-format=json2`
+#[derive(Deserialize)]
+struct Json2 {
+    messages: Vec<Message>,
+    #[serde(rename = "statistics")]
+    _statistics: serde::de::IgnoredAny,
+}
+
+#[derive(Deserialize)]
+struct Message {
+    #[serde(rename = "type")]
+    kind: String,
+    path: String,
+    line: Option<u64>,
+    column: Option<u64>,
+    message: String,
+    #[serde(alias = "messageId", rename = "message-id")]
+    id: String,
+    #[serde(rename = "symbol")]
+    _symbol: String,
+}
+
+impl Pylint {
+    fn find(&mut self, kind: &str, finding: Finding) {
+        self.telling = true;
+        let severity = match kind {
+            "fatal" | "error" => Level::Error,
+            "warning" | "convention" | "refactor" => Level::Warning,
+            _ => return,
+        };
+        self.reading.find(Finding { severity, ..finding });
+    }
+
+    fn text(&mut self, line: &str) {
+        match line.as_bytes() {
+            [b'*', b'*', b'*', ..] => self.telling |= line.starts_with("************* Module "),
+            [b'Y', b'o', b'u', ..] => self.telling |= line.starts_with("Your code has been rated at "),
+            [first, ..] if first.is_ascii_graphic() => {
+                let Some(colon) = line.find(':') else { return };
+                let behind = line.as_bytes().get(colon + 1);
+                if !behind.is_some_and(|b| b.is_ascii_digit() || matches!(b, b'\\' | b'/')) {
+                    return;
+                }
+                let Some(at) = place(line) else { return };
+                let Some((id, message)) = at.rest.split_once(": ") else { return };
+                let Some(kind) = kind(id) else { return };
+                // The symbol ends the message, which may have several lines before it.
+                let message = match message.strip_suffix(')').and_then(|m| m.rsplit_once(" (")) {
+                    Some((message, symbol)) if is_symbol(symbol) => message,
+                    _ => message,
+                };
+                let finding = Finding {
+                    code: Some(id.to_owned()),
+                    column: at.column.map(|column| column.saturating_add(1)),
+                    file: Some(at.file.to_owned()),
+                    line: Some(at.line),
+                    message: message.trim_end().to_owned(),
+                    severity: Level::Error,
+                };
+                self.find(kind, finding);
+            }
+            _ => {}
+        }
+    }
+
+    fn json(&mut self, message: Message) {
+        let finding = Finding {
+            code: Some(message.id),
+            column: message.column.map(|column| column.saturating_add(1)),
+            file: Some(message.path),
+            line: message.line,
+            message: message.message,
+            severity: Level::Error,
+        };
+        self.find(&message.kind, finding);
+    }
+}
+
+impl Reader for Pylint {
+    fn line(&mut self, stream: Stream, line: &str) {
+        if stream == Stream::Out && self.document.take(line) {
+            return;
+        }
+        self.text(line);
+    }
+
+    fn finish(mut self: Box<Self>) -> Option<Reading> {
+        self.reading.format = FORMAT.id.to_owned();
+        if let Some(text) = self.document.text().map(str::to_owned) {
+            if let Ok(all) = serde_json::from_str::<Vec<Message>>(&text) {
+                self.telling |= all.is_empty();
+                all.into_iter().for_each(|message| self.json(message));
+            } else if let Ok(all) = serde_json::from_str::<Json2>(&text) {
+                self.telling = true;
+                all.messages.into_iter().for_each(|message| self.json(message));
+            } else if text.starts_with("[\n    {\n        \"type\":") || text.starts_with("{\n    \"messages\":") {
+                self.telling = true;
+                self.reading.object("the list of findings is torn");
+            }
+        }
+        self.telling.then_some(self.reading)
+    }
+}
+
+/// What a message id means: a letter and four digits.
+fn kind(id: &str) -> Option<&'static str> {
+    let [first, digits @ ..] = id.as_bytes() else { return None };
+    if digits.len() != 4 || !digits.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    match first {
+        b'F' => Some("fatal"),
+        b'E' => Some("error"),
+        b'W' => Some("warning"),
+        b'C' => Some("convention"),
+        b'R' => Some("refactor"),
+        b'I' => Some("info"),
+        _ => None,
+    }
+}
+
+/// `missing-module-docstring`
+fn is_symbol(symbol: &str) -> bool {
+    !symbol.is_empty() && symbol.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines() {
+        let read = |text: &str| crate::check::format::read(&[&FORMAT], text.as_bytes(), b"");
+        for (text, errors, warnings, problem) in [
+            ("************* Module a\na.py:1:0: C0114: Missing (really) (missing-module-docstring)\n", 0, 1, false),
+            ("a.py:3:4: E0602: Undefined variable 'y' (undefined-variable)\n", 1, 0, false),
+            ("a.py:3: I0011: Locally disabling (locally-disabled)\n", 0, 0, false),
+            ("Your code has been rated at 10.00/10\n", 0, 0, false),
+            ("{\n    \"messages\": [],\n    \"statistics\": {}\n}\n", 0, 0, false),
+            ("{\n    \"messages\": [", 0, 0, true),
+        ] {
+            let reading = read(text).unwrap_or_else(|| panic!("{text}"));
+            assert_eq!((reading.errors, reading.warnings), (errors, warnings), "{text}");
+            assert_eq!(!reading.problems.is_empty(), problem, "{text}");
+        }
+        for text in ["{}\n", "a.py:1:0: F401 x\n", "a.c:1:0: error: C0114: x\n", "a.py:1:0: X0114: x\n"] {
+            assert_eq!(read(text), None, "{text}");
+        }
+    }
+}

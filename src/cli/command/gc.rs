@@ -1,0 +1,122 @@
+//! `vplan gc`: remove the records of old runs.
+
+use super::format;
+use crate::cli::args::{Format, Global};
+use crate::cli::error::Failure;
+use crate::cli::history::{Records, open, unreadable};
+use crate::cli::render::style::count;
+use crate::cli::terminal::Terminal;
+use crate::run::past::{short, started_at};
+use clap::Args;
+use serde::Serialize;
+
+/// `vplan gc`
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exit codes: 0 removed; 2 usage; 5 the records cannot be read or removed.\n\nA run that is being written stays. \
+                        Nothing outside the folder of the runs is touched, and nothing in it that is no run."
+)]
+pub struct Gc {
+    /// Keep so many runs, the newest.
+    #[arg(long, value_name = "N")]
+    pub keep: u32,
+    /// Only say what would be removed.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Where the records are.
+    #[command(flatten)]
+    pub records: Records,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Document {
+    /// Of all files that were removed.
+    bytes: u64,
+    dry_run: bool,
+    /// Runs that had to stay although they are old.
+    kept: Vec<Kept>,
+    removed: Vec<Removed>,
+    version: u32,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Removed {
+    bytes: u64,
+    run_id: String,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Kept {
+    reason: String,
+    run_id: String,
+}
+
+/// Removes all but the newest runs.
+///
+/// # Errors
+/// Records that cannot be read or removed.
+pub fn run(global: &Global, args: &Gc, terminal: &Terminal) -> Result<u8, Failure> {
+    let format = format(global, &[Format::Text, Format::Json])?;
+    let (_, history) = open(global, &args.records)?;
+    let keep = usize::try_from(args.keep).unwrap_or(usize::MAX);
+    let collected = history.collect(keep, args.dry_run).map_err(|e| unreadable(&e))?;
+    let bytes: u64 = collected.removed.iter().map(|(_, bytes)| bytes).sum();
+    if format == Format::Json {
+        terminal.print_json(&Document {
+            bytes,
+            dry_run: args.dry_run,
+            kept: collected.kept.into_iter().map(|(run_id, reason)| Kept { reason, run_id }).collect(),
+            removed: collected.removed.into_iter().map(|(run_id, bytes)| Removed { bytes, run_id }).collect(),
+            version: 1,
+        });
+        return Ok(0);
+    }
+    let mut text = String::new();
+    if args.dry_run {
+        for (id, bytes) in &collected.removed {
+            let day = started_at(id).and_then(|t| t.get(..10).map(str::to_owned)).unwrap_or_default();
+            text.push_str(&format!("  {}  {day}  {}\n", short(id), size(*bytes)));
+        }
+    }
+    for (id, reason) in &collected.kept {
+        text.push_str(&format!("  {} stays: {reason}\n", short(id)));
+    }
+    let would = if args.dry_run { "would remove" } else { "removed" };
+    text.push_str(&format!("{would} {}, {}\n", count(collected.removed.len(), "run"), size(bytes)));
+    if !terminal.quiet {
+        terminal.say(&text);
+    }
+    Ok(0)
+}
+
+/// A size for people: `340 B`, `1.2 MiB`.
+fn size(bytes: u64) -> String {
+    const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
+    if bytes < 1024 {
+        return format!("{bytes} B");
+    }
+    let mut tenths = bytes.saturating_mul(10) / 1024;
+    let mut unit = 0;
+    while tenths >= 10_240 && unit + 1 < UNITS.len() {
+        tenths /= 1024;
+        unit += 1;
+    }
+    format!("{}.{} {}", tenths / 10, tenths % 10, UNITS.get(unit).copied().unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes() {
+        for (bytes, want) in
+            [(0, "0 B"), (1023, "1023 B"), (1536, "1.5 KiB"), (1 << 20, "1.0 MiB"), (5 << 40, "5.0 TiB")]
+        {
+            assert_eq!(size(bytes), want);
+        }
+    }
+}

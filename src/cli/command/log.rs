@@ -1,0 +1,198 @@
+//! `vplan log`: what did a check write?
+
+use super::format;
+use crate::base::inert::{inert, without_commands};
+use crate::base::nearest::nearest;
+use crate::base::word::visible;
+use crate::cli::args::{Format, Global};
+use crate::cli::error::Failure;
+use crate::cli::history::{NAMES, Records, open, pick};
+use crate::cli::terminal::Terminal;
+use crate::effect::history::{History, Logged};
+use crate::run::past::short;
+use crate::run::verdict::Exit;
+use clap::Args;
+use serde::Serialize;
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write};
+
+/// How much of a log a JSON document holds: its end.
+const MOST: u64 = 1 << 20;
+/// The longest piece of a line that is looked at as one.
+const PIECE: u64 = 1 << 16;
+
+/// `vplan log`
+#[derive(Debug, Args)]
+#[command(after_help = format!("Exit codes: 0 printed, also when the check wrote nothing; 2 usage, also when there is no such run, check or try; 5 the log cannot be read.\n\n{NAMES}"))]
+pub struct Log {
+    /// Which check.
+    #[arg(value_name = "NAME")]
+    pub name: String,
+    /// Of which run.
+    #[arg(long, value_name = "RUN", default_value = "latest")]
+    pub run: String,
+    /// Of which try, from 1; the last one otherwise.
+    #[arg(long = "try", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub attempt: Option<u32>,
+    /// Print the very bytes that it wrote; otherwise terminal sequences are taken out.
+    #[arg(long)]
+    pub raw: bool,
+    /// Where the records are.
+    #[command(flatten)]
+    pub records: Records,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Document {
+    /// Of the whole log.
+    bytes: u64,
+    id: String,
+    /// Relative to the run's folder; absent when the check wrote nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    log: Option<String>,
+    /// How many bytes of its beginning are left out.
+    omitted_bytes: u64,
+    run_id: String,
+    /// What it wrote, made inert.
+    text: String,
+    #[serde(rename = "try")]
+    attempt: u32,
+    version: u32,
+}
+
+/// Prints the log of a check.
+///
+/// # Errors
+/// No such run, check or try; a log that is not there any more.
+pub fn run(global: &Global, args: &Log, terminal: &Terminal) -> Result<u8, Failure> {
+    let format = format(global, &[Format::Text, Format::Json])?;
+    if args.raw && format == Format::Json {
+        return Err(Failure::usage("vplan::usage::raw", "a JSON document cannot hold the very bytes of a log")
+            .help("leave out `--raw` or `--format json`"));
+    }
+    let (_, history) = open(global, &args.records)?;
+    let id = pick(&history, &args.run)?;
+    let logged = choose(&history, &id, args)?;
+    let Some(path) = logged.log else {
+        if format == Format::Json {
+            let document = Document {
+                bytes: 0,
+                id: args.name.clone(),
+                log: None,
+                omitted_bytes: 0,
+                run_id: id,
+                text: String::new(),
+                attempt: logged.attempt,
+                version: 1,
+            };
+            terminal.print_json(&document);
+        } else if !terminal.quiet {
+            terminal.note(&format!("`{}` wrote nothing\n", visible(args.name.as_bytes())));
+        }
+        return Ok(0);
+    };
+    let gone = |why: String| {
+        let message = format!("the log of `{}` {why}", visible(args.name.as_bytes()));
+        Failure::new(Exit::Setup.code(), "vplan::records::log", message)
+    };
+    let mut file = history.log(&id, &path).map_err(gone)?;
+    if format == Format::Json {
+        let bytes = file.metadata().map_err(|e| gone(e.to_string()))?.len();
+        let omitted_bytes = bytes.saturating_sub(MOST);
+        let mut tail = Vec::new();
+        let read = file.seek(SeekFrom::Start(omitted_bytes)).and_then(|_| file.take(MOST).read_to_end(&mut tail));
+        read.map_err(|e| gone(e.to_string()))?;
+        terminal.print_json(&Document {
+            bytes,
+            id: args.name.clone(),
+            log: Some(path),
+            omitted_bytes,
+            run_id: id,
+            text: inert(&tail),
+            attempt: logged.attempt,
+            version: 1,
+        });
+    } else if args.raw {
+        terminal.print_with(|out| io::copy(&mut file, out).map(|_| ()));
+    } else {
+        terminal.print_with(|out| harmless(file, out));
+    }
+    Ok(0)
+}
+
+/// Copies a log line by line, each made inert: no terminal sequence goes beyond its line, none is a workflow command. Of a line without end, pieces.
+fn harmless(file: File, out: &mut dyn Write) -> io::Result<()> {
+    let mut reader = BufReader::with_capacity(1 << 16, file);
+    let mut piece = Vec::new();
+    loop {
+        // What is left of a character that the last piece ended in.
+        let kept = piece.len();
+        if (&mut reader).take(PIECE).read_until(b'\n', &mut piece)? == 0 {
+            return out.write_all(without_commands(&inert(&piece)).as_bytes());
+        }
+        let end = match std::str::from_utf8(piece.get(kept.saturating_sub(4)..).unwrap_or_default()) {
+            Err(_) if !piece.ends_with(b"\n") => incomplete(&piece),
+            _ => piece.len(),
+        };
+        let rest = piece.split_off(end);
+        out.write_all(without_commands(&inert(&piece)).as_bytes())?;
+        piece = rest;
+    }
+}
+
+/// Where the last character begins, if it is not complete.
+fn incomplete(bytes: &[u8]) -> usize {
+    let begins = bytes.iter().rev().take(3).position(|b| *b >= 0xc0);
+    begins.map_or(bytes.len(), |back| bytes.len() - back - 1)
+}
+
+fn choose(history: &History, id: &str, args: &Log) -> Result<Logged, Failure> {
+    let name = visible(args.name.as_bytes());
+    let tries = history.tries(id);
+    let unknown =
+        |message: String, help: String| Err(Failure::usage("vplan::records::unknown_check", message).help(help));
+    let all = format!("`vplan details {}` shows all of them", short(id));
+    if !tries.planned.contains(&args.name) {
+        let near = nearest(&args.name, tries.planned.iter().map(String::as_str));
+        let help = near.map_or(all, |near| format!("did you mean `{}`?", visible(near.as_bytes())));
+        return unknown(format!("no check of this run is called `{name}`"), help);
+    }
+    let of: Vec<Logged> = tries.tries.into_iter().filter(|t| t.id == args.name).collect();
+    let last = of.iter().map(|t| t.attempt).max();
+    let wanted = |t: &&Logged| args.attempt.is_none_or(|n| t.attempt == n);
+    match (of.iter().rev().find(wanted), last) {
+        (Some(found), _) => Ok(found.clone()),
+        (None, None) => unknown(format!("`{name}` did not run in this run"), all),
+        (None, Some(last)) => {
+            let tries = crate::cli::render::style::count(usize::try_from(last).unwrap_or(usize::MAX), "try");
+            unknown(format!("`{name}` had only {}", tries.replace("trys", "tries")), "`--try` counts from 1".to_owned())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_log_is_harmless_and_complete() {
+        let long = "é".repeat(100_000);
+        for (text, want) in [
+            ("plain\n".to_owned(), "plain\n".to_owned()),
+            ("a\n::error::b\n##[c]\n".to_owned(), "a\n| ::error::b\n## [c]\n".to_owned()),
+            ("\u{1b}[31mred\u{1b}[0m\r\nx".to_owned(), "red\nx".to_owned()),
+            (long.clone(), long.clone()),
+            (format!("a{long}"), format!("a{long}")),
+            (format!("a{long}\nb\u{7}"), format!("a{long}\nb\u{fffd}")),
+            (String::new(), String::new()),
+        ] {
+            let mut file = tempfile::tempfile().unwrap();
+            file.write_all(text.as_bytes()).unwrap();
+            file.rewind().unwrap();
+            let mut out = Vec::new();
+            harmless(file, &mut out).unwrap();
+            assert!(String::from_utf8(out).unwrap() == want, "{} bytes", text.len());
+        }
+    }
+}

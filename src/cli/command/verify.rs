@@ -1,0 +1,203 @@
+//! `vplan verify`: is a report what vplan wrote, and is it about this tree?
+
+use super::format;
+use super::status::compare;
+use crate::base::word::visible;
+use crate::cli::args::{Format, Global};
+use crate::cli::error::Failure;
+use crate::cli::history::{NAMES, Records, open, pick};
+use crate::cli::render::style::{Tone, paint};
+use crate::cli::session::locate;
+use crate::cli::terminal::Terminal;
+use crate::effect::files;
+use crate::effect::history::MAX_FILE;
+use crate::effect::load::Site;
+use crate::plan::{Plan, document};
+use crate::run::audit::{Aspect, Holds, audit};
+use crate::run::journal::{ReplayedRun, replay};
+use crate::run::merge;
+use crate::run::past::short;
+use crate::run::report::Report;
+use crate::run::verdict::Exit;
+use clap::Args;
+use serde::Serialize;
+use std::collections::BTreeSet;
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+/// `vplan verify`
+#[derive(Debug, Args)]
+#[command(after_help = format!("Exit codes: 0 all that can be told holds; 2 usage, also when there is no such report; 4 something does not hold; 5 the records cannot be read.\n\nA report that holds may be that of a failed run. {NAMES}"))]
+pub struct Verify {
+    /// A `report.json`, the directory of a run, or a recorded run.
+    #[arg(value_name = "REPORT|RUN", default_value = "latest")]
+    pub report: PathBuf,
+    /// Where the records are.
+    #[command(flatten)]
+    pub records: Records,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Document<'a> {
+    aspects: &'a [Aspect],
+    holds: bool,
+    run_id: &'a str,
+    verdict: &'a str,
+    version: u32,
+}
+
+/// Checks a report; says what does not hold.
+///
+/// # Errors
+/// A report that cannot be read.
+pub fn run(global: &Global, args: &Verify, terminal: &Terminal) -> Result<u8, Failure> {
+    let format = format(global, &[Format::Text, Format::Json])?;
+    let (site, folder, file) = place(global, args)?;
+    let report = read_report(&file)?;
+    let mut aspects = Vec::new();
+    let plan = beside(&folder, "plan.json", &mut aspects, "plan").and_then(|bytes| read_plan(&bytes, &mut aspects));
+    let journal: Option<ReplayedRun> =
+        beside(&folder, "events.jsonl", &mut aspects, "journal").map(|bytes| replay(&bytes));
+    let known: BTreeSet<&str> = aspects.iter().map(|a| a.aspect).collect();
+    let found = audit(&report, plan.as_ref(), journal.as_ref());
+    let mut found: Vec<Aspect> = found.into_iter().filter(|a| !known.contains(a.aspect)).collect();
+    aspects.append(&mut found);
+    aspects.push(logs(&report, &folder));
+    aspects.push(tree(&site, &report, plan.as_ref()));
+    let holds = aspects.iter().all(|a| a.holds != Holds::No);
+    if format == Format::Json {
+        terminal.print_json(&Document {
+            aspects: &aspects,
+            holds,
+            run_id: &report.run_id,
+            verdict: report.verdict.name(),
+            version: 1,
+        });
+    } else if !terminal.quiet || !holds {
+        terminal.say(&text(&report, &aspects, holds, terminal));
+    }
+    Ok(if holds { Exit::Success } else { Exit::Drift }.code())
+}
+
+/// The folder of a run and the report in it.
+fn place(global: &Global, args: &Verify) -> Result<(Site, PathBuf, PathBuf), Failure> {
+    let path = args.report.as_path();
+    let looks_like_a_path =
+        path.as_os_str().as_bytes().contains(&b'/') || path.extension().is_some_and(|e| e == "json");
+    if looks_like_a_path || path.symlink_metadata().is_ok() {
+        let site = locate(global)?;
+        if path.is_dir() {
+            return Ok((site, path.to_owned(), path.join("report.json")));
+        }
+        let folder = path.parent().map(Path::to_owned).unwrap_or_default();
+        let folder = if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder };
+        return Ok((site, folder, path.to_owned()));
+    }
+    let (site, history) = open(global, &args.records)?;
+    let id = pick(&history, &path.to_string_lossy())?;
+    let folder = history.path().join(&id);
+    let file = folder.join("report.json");
+    if let Err(error) = file.symlink_metadata()
+        && error.kind() == io::ErrorKind::NotFound
+    {
+        let state = history.past(&id).summary().word();
+        let message = format!("the run {} has no report: it is {state}", short(&id));
+        return Err(Failure::usage("vplan::records::no_report", message)
+            .help(format!("`vplan details {}` shows what is known of it", short(&id))));
+    }
+    Ok((site, folder, file))
+}
+
+fn read_report(file: &Path) -> Result<Report, Failure> {
+    let name = visible(file.as_os_str().as_bytes());
+    let wrong = |why: String| Failure::usage("vplan::records::unreadable", format!("`{name}` {why}"));
+    let bytes = files::read_plain(file, MAX_FILE).map_err(|e| wrong(cannot(&e)))?;
+    let part = merge::read(&name, &bytes).map_err(|e| {
+        let help = "give the `report.json` of a run, the run's directory, or the name of a recorded run";
+        Failure::usage("vplan::records::unreadable", e.message).help(help)
+    })?;
+    Ok(part.report)
+}
+
+fn cannot(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "is not there".to_owned(),
+        io::ErrorKind::FileTooLarge => "is larger than any vplan writes".to_owned(),
+        io::ErrorKind::InvalidInput => "is no regular file".to_owned(),
+        _ => format!("cannot be read: {}", visible(error.to_string().as_bytes())),
+    }
+}
+
+/// Reads a file beside the report. That it is not there is no fault.
+fn beside(folder: &Path, name: &str, aspects: &mut Vec<Aspect>, aspect: &'static str) -> Option<Vec<u8>> {
+    match files::read_plain(&folder.join(name), MAX_FILE) {
+        Ok(bytes) => Some(bytes),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => {
+            aspects.push(Aspect::no(aspect, format!("`{name}` {}", cannot(&error))));
+            None
+        }
+    }
+}
+
+fn read_plan(bytes: &[u8], aspects: &mut Vec<Aspect>) -> Option<Plan> {
+    let read = std::str::from_utf8(bytes)
+        .map_err(|_| "it is not UTF-8".to_owned())
+        .and_then(|text| document::from_json(text).map_err(|e| e.message));
+    read.map_err(|why| aspects.push(Aspect::no("plan", format!("`plan.json`: {why}")))).ok()
+}
+
+fn logs(report: &Report, folder: &Path) -> Aspect {
+    if !folder.join("logs").is_dir() {
+        return Aspect::unknown("logs", "there is no folder of logs beside the report");
+    }
+    let named: Vec<&String> = report.steps.iter().filter_map(|s| s.log.as_ref()).collect();
+    // Nothing is read through what a report names: it may name anything.
+    let plain = |log: &str| log.strip_prefix("logs/").is_some_and(|n| !n.is_empty() && !n.contains('/') && n != "..");
+    let is_there = |log: &str| plain(log) && folder.join(log).symlink_metadata().is_ok_and(|m| m.is_file());
+    match named.iter().find(|log| !is_there(log)) {
+        Some(log) => Aspect::no("logs", format!("the log `{}` is not there", visible(log.as_bytes()))),
+        None => Aspect::yes("logs", format!("{} are there", crate::cli::render::style::count(named.len(), "log"))),
+    }
+}
+
+fn tree(site: &Site, report: &Report, plan: Option<&Plan>) -> Aspect {
+    let Some(recorded) = &report.tree else {
+        return Aspect::unknown("tree", "the report does not say which tree was verified");
+    };
+    // Which files are products, and no part of the tree, only the plan says.
+    let Some(plan) = plan else { return Aspect::unknown("tree", "without the plan this tree cannot be compared") };
+    match compare(site, report, plan) {
+        Some(tree) if tree.same => Aspect::yes("tree", "the work tree is the one that was verified"),
+        Some(tree) => match tree.present {
+            Some(present) => {
+                let recorded = visible(recorded.as_bytes());
+                Aspect::no("tree", format!("the work tree is {present}, verified was {recorded}"))
+            }
+            None => Aspect::unknown("tree", "which tree this is cannot be said"),
+        },
+        None => Aspect::unknown("tree", "which tree this is cannot be said"),
+    }
+}
+
+fn text(report: &Report, aspects: &[Aspect], holds: bool, terminal: &Terminal) -> String {
+    let color = terminal.color;
+    let mut out = String::new();
+    for aspect in aspects {
+        let (sign, tone) = match aspect.holds {
+            Holds::Yes => ("✓", Tone::Good),
+            Holds::No => ("✗", Tone::Bad),
+            Holds::Unknown => ("?", Tone::Warn),
+        };
+        let name = if aspect.aspect == "exitCode" { "exit code" } else { aspect.aspect };
+        out.push_str(&format!("  {} {name}: {}\n", paint(color, tone, sign), visible(aspect.message.as_bytes())));
+    }
+    let run = short(&report.run_id);
+    let verdict = report.verdict.name().replace('_', " ");
+    let (word, tone) = if holds { ("holds", Tone::Good) } else { ("does not hold", Tone::Bad) };
+    let what = format!("the report of the run {} ({verdict})", visible(run.as_bytes()));
+    out.push_str(&format!("\n{what} {}\n", paint(color, tone, word)));
+    out
+}

@@ -1,0 +1,123 @@
+//! Which recorded run does the user mean, and how does it look on a line?
+
+use super::args::Global;
+use super::error::Failure;
+use super::render::style::{Tone, cut, duration, paint};
+use super::session::locate;
+use crate::base::word::visible;
+use crate::effect::history::{History, HistoryError};
+use crate::effect::load::Site;
+use crate::run::past::{State, Summary, find, short};
+use crate::run::verdict::{Exit, Verdict};
+use clap::Args;
+use std::path::PathBuf;
+
+/// Where the records are.
+#[derive(Clone, Debug, Args)]
+pub struct Records {
+    /// Look at the records in this directory instead of `.vplan/` at the root.
+    #[arg(long, value_name = "DIR")]
+    pub records: Option<PathBuf>,
+}
+
+/// What can be said instead of a run's name stands behind the help of each command that takes one.
+pub const NAMES: &str =
+    "RUN is `latest`, `latest~1` for the one before, and so on, or the beginning of a name that `vplan runs` lists.";
+
+/// Finds the records.
+///
+/// # Errors
+/// They cannot be looked at: exit 5, or 2 for a directory that was named.
+pub fn open(global: &Global, records: &Records) -> Result<(Site, History), Failure> {
+    let site = locate(global)?;
+    let history = History::open(&site.root, records.records.as_deref()).map_err(|error| {
+        let exit = if records.records.is_some() { Exit::Usage } else { Exit::Setup };
+        Failure { exit: exit.code(), ..unreadable(&error) }
+    })?;
+    Ok((site, history))
+}
+
+/// The names of all runs, newest first.
+///
+/// # Errors
+/// They cannot be listed: exit 5.
+pub fn ids(history: &History) -> Result<Vec<String>, Failure> {
+    history.ids().map_err(|e| unreadable(&e))
+}
+
+/// The failure of records that cannot be looked at.
+pub fn unreadable(error: &HistoryError) -> Failure {
+    Failure::new(Exit::Setup.code(), "vplan::records::unreadable", error.to_string())
+        .help("`--records DIR` looks in another place")
+}
+
+/// Finds the run that the user names.
+///
+/// # Errors
+/// There is none, or there are several: exit 2.
+pub fn pick(history: &History, name: &str) -> Result<String, Failure> {
+    let ids = ids(history)?;
+    let found = find(&ids, name).map(str::to_owned);
+    found.map_err(|e| Failure::usage("vplan::records::unknown_run", e.to_string()).help(e.help()))
+}
+
+/// The mark of a run, in colour.
+#[must_use]
+pub fn mark(run: &Summary, color: bool) -> String {
+    let (sign, tone) = match (run.state, run.verdict, run.exit_code) {
+        (State::Running, ..) => ("…", Tone::Command),
+        (State::Finished, Some(Verdict::Passed), Some(0)) => ("✓", Tone::Good),
+        (State::Finished, Some(Verdict::NothingToVerify), Some(0)) => ("✓", Tone::Warn),
+        (State::Finished, Some(Verdict::TimedOut), _) => ("⧖", Tone::Bad),
+        (State::Finished, ..) => ("✗", Tone::Bad),
+        (State::Interrupted, ..) => ("!", Tone::Warn),
+    };
+    paint(color, tone, sign)
+}
+
+/// When a run began, for people: `2026-01-02 03:04:05 UTC`.
+#[must_use]
+pub fn when(run: &Summary) -> String {
+    let Some(text) = &run.started_at else { return "at an unknown time".to_owned() };
+    let plain = text.replacen('T', " ", 1);
+    match plain.split_once('.') {
+        Some((seconds, _)) => format!("{} UTC", visible(seconds.as_bytes())),
+        None => visible(plain.as_bytes()),
+    }
+}
+
+/// A run in three lines at most: how it stands, which one it is, what failed.
+#[must_use]
+pub fn headline(run: &Summary, color: bool, columns: Option<usize>) -> String {
+    let word = run.word().replace('_', " ");
+    let tone = match (run.state, run.exit_code) {
+        (State::Finished, Some(0)) => Tone::Good,
+        (State::Finished, _) => Tone::Bad,
+        _ => Tone::Warn,
+    };
+    let steps = match run.total {
+        0 => "no step".to_owned(),
+        1 => format!("{} of 1 step passed", run.passed),
+        n => format!("{} of {n} steps passed", run.passed),
+    };
+    let narrowed = if run.coverage == Some(crate::plan::Coverage::Narrowed) { ", narrowed coverage" } else { "" };
+    let time = duration(run.duration_ms);
+    let mut text = format!("{} {}{narrowed}: {steps} in {time}\n", mark(run, color), paint(color, tone, &word));
+    text.push_str(&format!("  run {}, {}\n", paint(color, Tone::Strong, short(&run.run_id)), when(run)));
+    if !run.failed.is_empty() {
+        let names = run.failed.iter().map(|id| visible(id.as_bytes())).collect::<Vec<_>>().join(", ");
+        text.push_str(&format!("  {}\n", fit(&format!("failed: {names}"), columns, 2)));
+    }
+    match run.state {
+        State::Interrupted => text.push_str("  its end is not recorded: it was killed\n"),
+        State::Running => text.push_str("  it is still going on\n"),
+        State::Finished => {}
+    }
+    text
+}
+
+/// A text of one line that fits behind so many columns.
+#[must_use]
+pub fn fit(text: &str, columns: Option<usize>, used: usize) -> String {
+    columns.map_or_else(|| text.to_owned(), |columns| cut(text, columns.saturating_sub(used).max(10)))
+}

@@ -1,0 +1,233 @@
+//! Which content does the work tree have? Every file that is tracked, or untracked and not ignored, with the id of its content.
+//!
+//! Content alone: committing, staging or checking out the same files elsewhere gives the same snapshot. Of files that are as
+//! git compared them last, the index knows the id; only others are read. (A file under a clean filter has the id of what was
+//! added as long as nobody touched it, and then that of its bytes: such a tree may count as changed when it is not, never the
+//! other way.)
+
+use super::error::GitError;
+use super::index::Entry;
+use super::object::{Oid, blob_id};
+use super::worktree::{self, Parents, SMALL, SUBMODULE, SYMLINK, Seen, Stamp};
+use super::{Git, is_record};
+use crate::base::canon::{Digest, Hasher};
+use crate::base::path::RepoPath;
+use crate::effect::files;
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+/// How many bytes of files that the index does not know are read; with more, the content of the tree is not known.
+const MAX_READ: u64 = 256 << 20;
+
+/// The content of a work tree.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Snapshot {
+    /// Mode and id of each file, in byte order of the paths.
+    files: BTreeMap<Box<[u8]>, (u32, Oid)>,
+}
+
+impl Snapshot {
+    /// Its digest, without the files that `leave_out` selects.
+    #[must_use]
+    pub fn digest(&self, leave_out: Option<&dyn Fn(&RepoPath) -> bool>) -> Digest {
+        let mut hasher = std::io::BufWriter::with_capacity(1 << 16, Hasher::default());
+        for (path, (mode, id)) in &self.files {
+            // To most plans every file matters, and 100,000 paths need not be looked at.
+            if leave_out.is_some_and(|leave_out| RepoPath::from_exact(path).is_some_and(|p| leave_out(&p))) {
+                continue;
+            }
+            // Writing into a hasher cannot fail. No path has a NUL, and the id's length says where it ends.
+            let _ = write!(hasher, "{mode:o} {id} ");
+            let _ = hasher.write_all(path);
+            let _ = hasher.write_all(b"\0");
+        }
+        hasher.into_inner().unwrap_or_default().finish()
+    }
+
+    /// The files that another snapshot has otherwise, or that only one of both has, in byte order.
+    #[must_use]
+    pub fn differences(&self, other: &Snapshot) -> Vec<RepoPath> {
+        if self == other {
+            return Vec::new();
+        }
+        let changed = self.files.iter().filter(|(path, what)| other.files.get(*path) != Some(*what));
+        let added = other.files.iter().filter(|(path, _)| !self.files.contains_key(*path));
+        let mut paths: Vec<RepoPath> =
+            changed.chain(added).filter_map(|(path, _)| RepoPath::from_exact(path)).collect();
+        paths.sort();
+        paths
+    }
+}
+
+impl Git {
+    /// Takes a snapshot of the work tree, without vplan's own records. One process, side by side with the comparison of files.
+    ///
+    /// # Errors
+    /// What git says; files that cannot be read, that are being written, or too many bytes of them.
+    pub fn snapshot(&self) -> Result<Snapshot, GitError> {
+        snapshot(self, 0)
+    }
+}
+
+fn snapshot(git: &Git, depth: usize) -> Result<Snapshot, GitError> {
+    let length = match git.head()? {
+        Some(head) => head.length(),
+        None => git.empty_tree()?.length(),
+    };
+    for _ in 0..3 {
+        let before = worktree::index_stamp(git);
+        let (seen, untracked) = std::thread::scope(|scope| {
+            let untracked = scope.spawn(|| git.untracked());
+            (look_at_all(git, length, &before), worktree::join(untracked))
+        });
+        let (seen, untracked) = (seen?, untracked?);
+        if worktree::index_stamp(git) != before {
+            continue;
+        }
+        let mut reader = Reader { git, length, depth, left: MAX_READ, files: BTreeMap::new() };
+        for (entry, seen) in seen {
+            reader.tracked(entry, &seen)?;
+        }
+        for path in untracked {
+            reader.untracked(&path)?;
+        }
+        return Ok(Snapshot { files: reader.files });
+    }
+    Err(GitError::Unsteady)
+}
+
+/// Every entry of the index with what stands in its place.
+fn look_at_all(git: &Git, length: usize, stamp: &Stamp) -> Result<Vec<(Entry, Seen)>, GitError> {
+    let mut rest = worktree::read_entries(git, length)?;
+    let written = stamp.map_or((0, 0), |(_, _, sec, nsec, _, _)| (sec, nsec));
+    let root = git.root();
+    let look = |entries: Vec<Entry>| -> Vec<(Entry, Seen)> {
+        let mut parents = Parents::new(root);
+        let look = |entry: Entry| {
+            let real = parents.is_real(&entry.path);
+            let seen = if real { worktree::look(root, &entry, written) } else { Seen::Missing };
+            (entry, seen)
+        };
+        entries.into_iter().map(look).collect()
+    };
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(8);
+    if rest.len() < SMALL || threads == 1 {
+        return Ok(look(rest));
+    }
+    let size = rest.len().div_ceil(threads);
+    let mut parts = Vec::new();
+    while rest.len() > size {
+        let tail = rest.split_off(size);
+        parts.push(std::mem::replace(&mut rest, tail));
+    }
+    parts.push(rest);
+    std::thread::scope(|scope| {
+        let handles: Vec<_> = parts.into_iter().map(|part| scope.spawn(|| Ok(look(part)))).collect();
+        let parts: Result<Vec<_>, GitError> = handles.into_iter().map(worktree::join).collect();
+        Ok(parts?.into_iter().flatten().collect())
+    })
+}
+
+struct Reader<'a> {
+    git: &'a Git,
+    length: usize,
+    depth: usize,
+    /// How many bytes may still be read.
+    left: u64,
+    files: BTreeMap<Box<[u8]>, (u32, Oid)>,
+}
+
+impl Reader<'_> {
+    fn tracked(&mut self, entry: Entry, seen: &Seen) -> Result<(), GitError> {
+        if is_record(&entry.path) && self.depth == 0 {
+            return Ok(());
+        }
+        let conflict = entry.stage != 0;
+        match seen {
+            Seen::Same if !conflict => {
+                self.files.insert(entry.path, (entry.mode, entry.id));
+            }
+            // Outside a sparse checkout: it is as it was.
+            Seen::Missing if entry.skip_worktree && !conflict => {
+                self.files.insert(entry.path, (entry.mode, entry.id));
+            }
+            // Of a submodule that is not checked out, there is an empty directory or none.
+            Seen::Directory | Seen::Missing if entry.mode == SUBMODULE => {
+                let id = self.submodule(&entry)?;
+                self.files.insert(entry.path, (SUBMODULE, id));
+            }
+            Seen::Missing | Seen::Directory => {}
+            Seen::Same | Seen::Regular { .. } | Seen::Symlink | Seen::Special => {
+                // A file that has only a new time stamp keeps what the index says of its mode, where files have no modes.
+                self.file(&entry.path)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn untracked(&mut self, path: &[u8]) -> Result<(), GitError> {
+        let exact = path.strip_suffix(b"/").unwrap_or(path);
+        if is_record(exact) && self.depth == 0 {
+            return Ok(());
+        }
+        if !path.ends_with(b"/") {
+            return self.file(exact);
+        }
+        // A repository in the repository: what it hides from git it does not hide from a contract.
+        let dir = RepoPath::from_exact(exact).ok_or_else(|| GitError::Unreadable("ls-files".to_owned()))?;
+        let found = files::walk(self.git.root(), &dir).map_err(|e| unreadable(&dir, &e))?;
+        found.iter().try_for_each(|path| self.file(path.as_bytes()))
+    }
+
+    /// Reads a file as it is.
+    fn file(&mut self, path: &[u8]) -> Result<(), GitError> {
+        let name = RepoPath::from_exact(path).ok_or_else(|| GitError::Unreadable("ls-files".to_owned()))?;
+        let place = self.git.root().join(std::ffi::OsStr::from_bytes(path));
+        let failed = |e: std::io::Error| unreadable(&name, &e);
+        let meta = match place.symlink_metadata() {
+            Ok(meta) => meta,
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            Err(e) => return Err(failed(e)),
+        };
+        let (mode, id) = if meta.is_symlink() {
+            let target = std::fs::read_link(&place).map_err(failed)?;
+            let bytes = target.as_os_str().as_bytes();
+            (SYMLINK, blob_id(self.length, bytes.len() as u64, bytes).map_err(failed)?)
+        } else if meta.is_file() {
+            self.left = self.left.checked_sub(meta.len()).ok_or_else(|| failed(too_much()))?;
+            let file = files::open_plain(&place).map_err(failed)?;
+            let mode = if meta.permissions().mode() & 0o100 == 0 { 0o100_644 } else { 0o100_755 };
+            (mode, blob_id(self.length, meta.len(), file).map_err(failed)?)
+        } else {
+            // A pipe, a socket, a device: it is there, and has no content.
+            (0, blob_id(self.length, 0, &b""[..]).map_err(failed)?)
+        };
+        self.files.insert(path.into(), (mode, id));
+        Ok(())
+    }
+
+    /// What stands for a submodule: the commit that is recorded if it is checked out and nothing differs from it, else an id of
+    /// what is there.
+    fn submodule(&self, entry: &Entry) -> Result<Oid, GitError> {
+        let path = Path::new(std::ffi::OsStr::from_bytes(&entry.path));
+        let Some(layout) = super::repository::at(&self.git.root().join(path)) else { return Ok(entry.id) };
+        if self.depth >= worktree::MAX_DEPTH {
+            return Err(GitError::Unreadable("submodule".to_owned()));
+        }
+        let content = snapshot(&self.git.nested(layout), self.depth + 1)?.digest(None);
+        let content = content.to_string();
+        blob_id(self.length, content.len() as u64, content.as_bytes())
+            .map_err(|_| GitError::Unreadable("submodule".to_owned()))
+    }
+}
+
+fn too_much() -> std::io::Error {
+    std::io::Error::other("too many bytes are not in the index")
+}
+
+fn unreadable(path: &RepoPath, error: &std::io::Error) -> GitError {
+    GitError::File { path: path.to_string(), message: error.to_string() }
+}

@@ -1,0 +1,143 @@
+//! Laws of journals: what is read of one is what its valid lines say, wherever it ends and whatever follows.
+
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+use vplan::arbitrary::run::{Case, Happening, Incidents, Played, cases, chooser, incidents, picks, play};
+use vplan::check::outcome::Status;
+use vplan::plan::digest::seal;
+use vplan::run::audit::{Holds, audit};
+use vplan::run::journal::{End, Entry, FinalStatus, Journal, PlannedStep, Stands, lines, oracle, replay};
+use vplan::run::report::{Circumstances, Report, report};
+
+fn config() -> ProptestConfig {
+    ProptestConfig { cases: 256, failure_persistence: None, rng_seed: RngSeed::Fixed(11), ..ProptestConfig::default() }
+}
+
+/// The case with a plan that has its digest, as one that runs has.
+fn sealed(case: Case) -> Case {
+    Case { plan: seal(case.plan.clone()), ..case }
+}
+
+fn played(case: &Case, incidents: &Incidents, picks: &[usize]) -> Played {
+    play(case, incidents, &mut chooser(picks.to_vec())).unwrap_or_else(|why| panic!("{why}"))
+}
+
+/// What vplan writes of a run.
+fn written(case: &Case, played: &Played, report: &Report) -> String {
+    let mut journal = Journal::default();
+    let steps = case.plan.steps.iter().map(|s| PlannedStep { command: s.command.clone(), id: s.id.clone() }).collect();
+    let mut text =
+        journal.line(0, Entry::RunStarted { environment: None, run_id: "r".into(), started_at: None, version: 1 });
+    text +=
+        &journal.line(0, Entry::PlanCompiled { changed_files_count: Some(1), digest: case.plan.digest.clone(), steps });
+    for (t, happening) in &played.trace {
+        let id = |step: &usize| case.plan.steps[*step].id.clone();
+        text += &match happening {
+            Happening::Started(step, attempt, limit_ms) => {
+                journal.line(*t, Entry::StepStarted { attempt: *attempt, id: id(step), limit_ms: *limit_ms })
+            }
+            Happening::Ended(step) => {
+                let entry = Entry::StepFinished {
+                    attempt: 1,
+                    detail: Some("a\nb \u{1b} ü".into()),
+                    duration_ms: 3,
+                    exit_code: Some(0),
+                    id: id(step),
+                    kind: Some(case.plan.steps[*step].kind),
+                    leaked: 0,
+                    log: Some("logs/x.1.log".into()),
+                    program: None,
+                    reason: None,
+                    signal: None,
+                    status: Status::Passed,
+                    tests: None,
+                };
+                journal.line(*t, entry)
+            }
+            _ => continue,
+        };
+    }
+    let steps = report.steps.iter();
+    let end = Entry::RunFinished {
+        attempt: Some(report.attempt),
+        coverage: report.coverage,
+        decision: Some(report.decision),
+        exit_code: report.exit_code,
+        retries_remaining: Some(report.retries_remaining),
+        steps: steps.map(|r| FinalStatus { id: r.id.clone(), reason: r.reason, status: r.status }).collect(),
+        verdict: report.verdict,
+    };
+    text + &journal.line(report.duration_ms, end)
+}
+
+fn reported(case: &Case, played: &Played) -> Report {
+    let circumstances = Circumstances { attempt: 1, retries: 3, run_id: "r".into(), ..Circumstances::default() };
+    report(&case.plan, played.records.clone(), &played.ending, circumstances)
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    /// The whole journal says what the report says, and `vplan verify` finds nothing against the two.
+    #[test]
+    fn the_whole_agrees_with_the_report(case in cases(), incidents in incidents(), picks in picks()) {
+        let case = sealed(case);
+        let played = played(&case, &incidents, &picks);
+        let report = reported(&case, &played);
+        let text = written(&case, &played, &report);
+        let run = replay(text.as_bytes());
+        prop_assert_eq!(run.bytes, text.len());
+        let End::Finished { coverage, exit_code, verdict } = run.end else { return Err(TestCaseError::fail("no end")) };
+        prop_assert_eq!((coverage, exit_code, verdict), (report.coverage, report.exit_code, report.verdict));
+        for (step, record) in run.steps.iter().zip(&report.steps) {
+            prop_assert_eq!(&step.id, &record.id);
+            prop_assert_eq!(step.stands, Stands::Ended(record.status, record.reason));
+        }
+        prop_assert_eq!(run.steps.len(), report.steps.len());
+        let wrong: Vec<_> = audit(&report, Some(&case.plan), Some(&run))
+            .into_iter()
+            .filter(|a| a.holds == Holds::No)
+            .collect();
+        prop_assert!(wrong.is_empty(), "{:?}", wrong);
+    }
+
+    /// Cut at any byte, it is readable, never a pass, and says the same as its whole lines; what follows changes nothing.
+    #[test]
+    fn every_prefix_is_readable_and_no_pass(
+        case in cases(), picks in picks(), cut in any::<prop::sample::Index>(), garbage in prop::collection::vec(any::<u8>(), 0..80),
+    ) {
+        let played = played(&case, &Incidents::default(), &picks);
+        let text = written(&case, &played, &reported(&case, &played)).into_bytes();
+        prop_assert_eq!(oracle(&text), Ok(()));
+        let prefix = &text[..cut.index(text.len())];
+        let torn = replay(prefix);
+        prop_assert!(!torn.is_pass());
+        prop_assert_eq!(oracle(prefix), Ok(()));
+        let whole_lines = prefix.iter().rposition(|b| *b == b'\n').map_or(0, |i| i + 1);
+        prop_assert_eq!(torn.bytes, whole_lines, "the longest prefix of whole lines");
+        prop_assert_eq!(&replay(&prefix[..whole_lines]), &torn);
+        prop_assert_eq!(lines(prefix).count(), prefix.iter().filter(|b| **b == b'\n').count());
+        // A torn line followed by anything is no line; behind the end, nothing counts.
+        if !garbage.contains(&b'\n') {
+            prop_assert_eq!(&replay(&[&text[..whole_lines], &garbage[..]].concat()), &torn);
+        }
+        prop_assert_eq!(replay(&[&text[..], &garbage[..]].concat()), replay(&text));
+        prop_assert_eq!(replay(&[&text[..], &text[..]].concat()), replay(&text));
+    }
+
+    /// Any bytes, also those that nearly are a journal.
+    #[test]
+    fn any_bytes(case in cases(), picks in picks(), at in any::<prop::sample::Index>(), with: u8, noise in prop::collection::vec(any::<u8>(), 0..200)) {
+        prop_assert_eq!(oracle(&noise), Ok(()));
+        let played = played(&case, &Incidents::default(), &picks);
+        let mut text = written(&case, &played, &reported(&case, &played)).into_bytes();
+        let at = at.index(text.len());
+        text[at] = with;
+        prop_assert_eq!(oracle(&text), Ok(()));
+        // Lines that change places are not taken for what happened.
+        let mut shuffled: Vec<&[u8]> = text.split_inclusive(|b| *b == b'\n').collect();
+        let last = shuffled.len() - 1;
+        shuffled.swap(0, last);
+        prop_assert!(last == 0 || !replay(&shuffled.concat()).is_pass());
+    }
+}
