@@ -3,6 +3,7 @@
 use super::drive::{Context, DriveError, Driver, Message};
 use super::environment::Environment;
 use super::process::program::Root;
+use super::watch::Looked;
 use crate::base::change::ChangeSet;
 use crate::base::command::Env;
 use crate::base::word::Word;
@@ -96,7 +97,7 @@ pub fn fix(fixer: Fixer<'_>) -> Result<Fixed, DriveError> {
         logs: Some(logs.as_fd()),
         max_output: fixer.max_output,
         evaluate: &|_| Evidence::default(),
-        watch: &|_| Box::new(|| None),
+        watch: &|_| Box::new(Looked::default),
         judge: None,
         input: Some(fixer.feedback),
         tick: None,

@@ -17,7 +17,6 @@ pub mod import;
 pub mod infer;
 pub mod input;
 pub mod judge;
-pub mod last_run;
 pub mod ledger;
 pub mod load;
 pub mod lockfile;
