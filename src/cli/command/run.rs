@@ -27,10 +27,10 @@ use crate::effect::terminal::same_stream;
 use crate::effect::tree::Beginning;
 use crate::effect::verify::{self, Seen, Verified, VerifyError, verify};
 use crate::effect::watch::watch;
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, Terms};
 use crate::plan::shard::share;
 use crate::plan::{Plan, Step, scope::OUTSIDE};
-use crate::run::report::{Circumstances, DEFAULT_RETRIES, Report, ShardRecord};
+use crate::run::report::{Circumstances, Report, ShardRecord};
 use crate::run::verdict::{Exit, Require};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -107,7 +107,8 @@ pub(super) fn once(global: &Global, args: &Run, terminal: &Terminal, round: Roun
 
     let beginning = Beginning::look(session.git());
     let keeper = Keeper::open(global, &args.round, memory, &session)?;
-    let attempt = keeper.as_ref().map_or((args.attempt, DEFAULT_RETRIES), Keeper::attempt);
+    let retries = Terms::of(session.contract().map(|c| &c.gate)).retries;
+    let attempt = keeper.as_ref().map_or((args.attempt, retries), Keeper::attempt);
     let own = [&args.events, &args.records, &args.reports.junit, &args.reports.sarif];
     let own: Vec<PathBuf> = own.into_iter().flatten().cloned().collect();
     let tree = tree(&session.site, session.contract(), global, &own);
