@@ -5,10 +5,11 @@ use super::process::attempt::{Attempt, Buffer, Heard, Tried, Try};
 use super::process::capture::{Live, LogPlace};
 use super::process::pool::Pool;
 use super::process::program::say;
+use super::reuse::Recall;
 use crate::base::path::RepoPath;
 use crate::check::Kind;
-use crate::check::evidence::Evidence;
-use crate::plan::Step;
+use crate::check::evidence::{EarlierPass, Evidence};
+use crate::plan::{Plan, Step};
 use crate::run::report::Withheld;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -22,6 +23,8 @@ pub(super) enum Note {
     Evaluated(usize, Box<Evidence>),
     /// Its files have been looked at; it can start.
     Looked(usize),
+    /// An earlier pass stands for it.
+    Recalled(usize, Box<EarlierPass>),
     /// They have been looked at again; the first that has changed.
     LookedAgain(usize, Option<RepoPath>),
 }
@@ -36,8 +39,10 @@ pub(super) struct Busy<'e> {
     pub live: Arc<Live>,
     log: Option<String>,
     stage: Stage<'e>,
-    /// Tells the thread that watches files to look again.
-    watcher: Option<Sender<()>>,
+    /// Tells the thread that watches files to look again, and whether the step may have passed.
+    watcher: Option<Sender<bool>>,
+    /// Its limit in milliseconds, as long as it has not been told that it starts.
+    pub unannounced: Option<u64>,
     wishes: Wishes,
     withheld: Vec<Withheld>,
     /// When its supervisor should have obeyed.
@@ -81,16 +86,23 @@ impl<'e> Busy<'e> {
             log,
             stage: Stage::Aside,
             watcher: None,
+            unannounced: None,
             wishes: Wishes::default(),
             withheld: Vec::new(),
             overdue: None,
         }
     }
 
+    /// Whether an earlier pass may stand for it, so that it is not known yet whether it starts.
+    pub(super) fn may_be_recalled(&self, context: &Context<'_>) -> bool {
+        context.recall.is_some_and(|recall| recall.concerns(self.step, self.attempt))
+    }
+
     /// Begins: starts the step, or the thread that it needs first. Gives its end if it has ended at once.
     pub(super) fn begin<'s>(
         &mut self,
         context: &'e Context<'e>,
+        plan: &'e Plan,
         means: &Means<'_>,
         scope: &'s Scope<'s, 'e>,
         outbox: &UnboundedSender<Note>,
@@ -100,10 +112,11 @@ impl<'e> Busy<'e> {
         if step.kind == Kind::File {
             let evaluate = move || leave(&outbox, Note::Evaluated(number, Box::new((context.evaluate)(step))));
             thread.spawn_scoped(scope, evaluate)?;
-        } else if step.unchanged.is_some() {
+        } else if step.unchanged.is_some() || self.may_be_recalled(context) {
             let (watcher, again) = channel();
             self.watcher = Some(watcher);
-            thread.spawn_scoped(scope, move || watch(context, number, step, &again, &outbox))?;
+            let recall = context.recall.filter(|_| self.may_be_recalled(context));
+            thread.spawn_scoped(scope, move || watch(context, plan, number, recall, &again, &outbox))?;
         } else {
             return Ok(self.start(context, means));
         }
@@ -126,6 +139,8 @@ impl<'e> Busy<'e> {
             live: tick.map(|_| Arc::clone(&self.live)),
         };
         self.withheld = environment.withheld;
+        // Before it begins: from now on files may change.
+        context.recall.into_iter().for_each(|recall| recall.started(self.step));
         match Attempt::begin(means.pool, &what) {
             Ok(attempt) => {
                 if self.wishes.kill {
@@ -136,7 +151,10 @@ impl<'e> Busy<'e> {
                 self.stage = Stage::Running(Box::new(attempt), means.now);
                 None
             }
-            Err(refused) => Some(*refused),
+            Err(refused) => {
+                context.recall.into_iter().for_each(Recall::over);
+                Some(*refused)
+            }
         }
     }
 
@@ -149,7 +167,12 @@ impl<'e> Busy<'e> {
     }
 
     /// Takes in what has come of what runs. When that has ended, gives it, or has the files looked at again first.
-    pub(super) fn ready(&mut self, ready: [bool; 3], means: &mut Means<'_>) -> (Heard, Option<Tried>) {
+    pub(super) fn ready(
+        &mut self,
+        context: &Context<'_>,
+        ready: [bool; 3],
+        means: &mut Means<'_>,
+    ) -> (Heard, Option<Tried>) {
         let Stage::Running(attempt, _) = &mut self.stage else { return (Heard::Nothing, None) };
         let heard = attempt.ready(ready, means.buffer);
         if heard != Heard::Over {
@@ -162,7 +185,10 @@ impl<'e> Busy<'e> {
         let mut tried = attempt.finish(means.pool, self.wishes.timed_out, means.buffer);
         // Looking at files before and after is not the step's time.
         tried.evidence.duration_ms = millis(means.now.saturating_sub(started));
-        if self.watcher.as_ref().is_some_and(|w| w.send(()).is_ok()) {
+        context.recall.into_iter().for_each(Recall::over);
+        let accepted = |exit| if self.step.exit.is_empty() { exit == 0 } else { self.step.exit.contains(&exit) };
+        let promising = tried.evidence.exit.is_some_and(accepted);
+        if self.watcher.as_ref().is_some_and(|w| w.send(promising).is_ok()) {
             self.stage = Stage::Ended(Box::new(tried));
             return (heard, None);
         }
@@ -210,12 +236,27 @@ fn leave(outbox: &UnboundedSender<Note>, note: Note) {
     let _ = outbox.send(note);
 }
 
-fn watch(context: &Context<'_>, number: usize, step: &Step, again: &Receiver<()>, outbox: &UnboundedSender<Note>) {
-    let look = (context.watch)(step);
+fn watch(
+    context: &Context<'_>,
+    plan: &Plan,
+    number: usize,
+    recall: Option<&Recall<'_>>,
+    again: &Receiver<bool>,
+    outbox: &UnboundedSender<Note>,
+) {
+    if let Some(pass) = recall.and_then(|recall| recall.look(plan, number)) {
+        return leave(outbox, Note::Recalled(number, pass));
+    }
+    let step = plan.steps.get(number).filter(|s| s.unchanged.is_some());
+    let look = step.map(|step| (context.watch)(step));
     leave(outbox, Note::Looked(number));
     // Nobody asks when the step could not be started.
-    if again.recv().is_ok() {
-        leave(outbox, Note::LookedAgain(number, look()));
+    if let Ok(promising) = again.recv() {
+        let mutated = look.and_then(|look| look());
+        if let Some(recall) = recall.filter(|_| promising && mutated.is_none()) {
+            recall.look_again(plan, number);
+        }
+        leave(outbox, Note::LookedAgain(number, mutated));
     }
 }
 

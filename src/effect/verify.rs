@@ -4,6 +4,7 @@ use super::drive::{Context, DriveError, Driver, Finished, Message, Running, Watc
 use super::environment::Environment;
 use super::process::program::{Program, Root};
 use super::records::RunRecord;
+use super::reuse::Recall;
 use crate::base::canon::to_canonical;
 use crate::base::word::Word;
 use crate::check::evidence::Evidence;
@@ -40,6 +41,8 @@ pub struct Run<'a> {
     pub evaluate: &'a (dyn Fn(&Step) -> Evidence + Sync),
     /// Remembers the files that `unchanged` selects.
     pub watch: &'a (dyn Fn(&Step) -> Watch + Sync),
+    /// What earlier runs have left, if that is of interest.
+    pub recall: Option<Recall<'a>>,
     /// How often the observer is told what runs.
     pub tick: Option<Duration>,
     /// What the report says beside the plan and its steps.
@@ -97,7 +100,8 @@ pub enum VerifyError {
 /// # Errors
 /// When the record cannot be begun, or vplan's own machinery fails. A failed step is no error.
 pub fn verify(plan: Plan, run: Run<'_>, see: &mut dyn FnMut(Seen<'_>)) -> Result<Verified, VerifyError> {
-    let Run { root, environment, record, events, max_output, answer, evaluate, watch, tick, mut circumstances } = run;
+    let Run { root, environment, record, events, max_output, answer, evaluate, watch, recall, tick, mut circumstances } =
+        run;
     let mut book = Book { record, events, journal: Journal::default(), fault: None, unsynced: false };
     circumstances.environment = environment.granted();
     book.begin(&plan, &circumstances.environment)?;
@@ -117,19 +121,28 @@ pub fn verify(plan: Plan, run: Run<'_>, see: &mut dyn FnMut(Seen<'_>)) -> Result
             max_output,
             evaluate,
             watch,
+            recall: recall.as_ref(),
             tick,
         };
         let mut kept = BTreeMap::new();
         loop {
             let (mut state, actions) =
                 RunState::new(Arc::clone(&plan), std::mem::take(&mut kept), driver.clock().now());
-            let mut table = Table { plan: &plan, state: &mut state, book: &mut book, rounds: &mut rounds, see };
+            let mut table = Table {
+                plan: &plan,
+                state: &mut state,
+                book: &mut book,
+                rounds: &mut rounds,
+                recall: context.recall,
+                see,
+            };
             // What the plan itself settles is over before anything has happened.
             table.tell_what_is_over();
             driver.drive(&plan, &context, actions, &mut |message| table.tell(message))?;
             book.resolve(driver.clock().now(), &mut rounds);
             records = state.records();
             rounds.attach(&mut records);
+            context.recall.into_iter().for_each(|recall| recall.attach(&mut records));
             let failures = classify(&plan, &mut records, answer);
             let end = state.ending();
             let Some((next, rewrite, carried)) = repair(&plan, &failures, &records, &end, answer, &mut rounds) else {
@@ -147,6 +160,7 @@ pub fn verify(plan: Plan, run: Run<'_>, see: &mut dyn FnMut(Seen<'_>)) -> Result
         records = refused(&plan);
         ending = Ending::default();
     }
+    circumstances.notes.extend(recall.map(Recall::finish).unwrap_or_default());
     circumstances.run_id = book.record.id().to_owned();
     circumstances.refusals = rounds.refusals;
     circumstances.environment.withheld = rounds.withheld.into_values().collect();
@@ -241,15 +255,16 @@ impl Rounds {
 }
 
 /// Where the state machine meets the record and the observer.
-struct Table<'t, 'e> {
+struct Table<'t, 'e, 'r> {
     plan: &'t Plan,
     state: &'t mut RunState,
     book: &'t mut Book<'e>,
     rounds: &'t mut Rounds,
+    recall: Option<&'t Recall<'r>>,
     see: &'t mut dyn FnMut(Seen<'_>),
 }
 
-impl Table<'_, '_> {
+impl Table<'_, '_, '_> {
     fn tell(&mut self, message: Message<'_>) -> Vec<crate::run::event::Action> {
         let (at, written) = match message {
             Message::Event(event, finished) => return self.event(event, finished),
@@ -298,9 +313,15 @@ impl Table<'_, '_> {
             };
         }
         let program = finished.and_then(|f| f.program.as_ref()).map(|p| self.rounds.started(&id, p));
-        let Some(record) = self.state.last_try(step) else { return true };
+        let record = self.state.last_try(step);
+        if let Some((recall, planned)) = self.recall.zip(self.plan.steps.get(step)) {
+            recall.ended(planned, record);
+        }
+        let Some(record) = record else { return true };
+        let cached_from = record.cached_from.as_ref().map(|earlier| earlier.run_id.clone());
         let entry = Entry::StepFinished {
-            attempt,
+            attempt: if cached_from.is_some() { 0 } else { attempt },
+            cached_from,
             detail: record.detail.clone(),
             duration_ms,
             exit_code: record.exit_code,

@@ -68,6 +68,9 @@ pub enum Entry {
     StepFinished {
         /// Which try, from 1; 0 for a step that never began.
         attempt: u32,
+        /// The run whose pass stands for it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cached_from: Option<String>,
         /// What decided, for people.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         detail: Option<String>,

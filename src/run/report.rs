@@ -200,6 +200,8 @@ pub struct Circumstances {
     pub containment: Option<String>,
     /// What steps saw of vplan's own environment.
     pub environment: EnvironmentUse,
+    /// What is worth a reader's attention about the run, behind the plan's own notes.
+    pub notes: Vec<Note>,
     /// Repairs that were not made.
     pub refusals: Vec<Refusal>,
     /// What is asked for beyond a pass.
@@ -227,6 +229,7 @@ pub fn report(plan: &Plan, records: Vec<StepRecord>, ending: &Ending, circumstan
         attempt,
         containment,
         environment,
+        notes,
         refusals,
         require,
         retries,
@@ -259,7 +262,7 @@ pub fn report(plan: &Plan, records: Vec<StepRecord>, ending: &Ending, circumstan
         environment,
         exit_code: exit.code(),
         feedback: feedback(plan, &records, attempt, retries_remaining),
-        notes: plan.notes.clone(),
+        notes: plan.notes.iter().cloned().chain(notes).collect(),
         omitted: plan.omitted.clone(),
         plan_digest: plan.digest.clone(),
         reason,

@@ -53,6 +53,7 @@ fn supervised(root: &Root, jobs: usize) -> Duration {
         max_output: 1 << 26,
         evaluate: &|_| Evidence::default(),
         watch: &|_| Box::new(|| None),
+        recall: None,
         tick: None,
     };
     let (mut state, first) = RunState::new(Arc::clone(&plan), BTreeMap::new(), 0);
@@ -75,6 +76,7 @@ fn supervised(root: &Root, jobs: usize) -> Duration {
                     let last = state.last_try(step).unwrap();
                     let entry = Entry::StepFinished {
                         attempt,
+                        cached_from: None,
                         detail: None,
                         duration_ms,
                         exit_code: last.exit_code,

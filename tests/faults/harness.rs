@@ -287,6 +287,7 @@ fn driver() {
         max_output: job.max_output,
         evaluate: &|_| Evidence::default(),
         watch: &|_| Box::new(|| None),
+        recall: None,
         tick: None,
     };
     let mut out = std::fs::OpenOptions::new().create(true).append(true).open(&job.out).unwrap();

@@ -92,6 +92,7 @@ pub fn run(global: &Global, args: &Run, terminal: &Terminal) -> Result<u8, Failu
     let evaluate = |step: &Step| evaluate(&beneath, step);
     let watch = |step: &Step| watch(&session, step);
     let answer = |questions: &_| session.answer(questions);
+    let (recall, notes) = args.reuse.recall(global, &session, &plan, &root, &environment, record.id(), false);
     let run = verify::Run {
         root: &root,
         environment: &environment,
@@ -101,10 +102,12 @@ pub fn run(global: &Global, args: &Run, terminal: &Terminal) -> Result<u8, Failu
         answer: &answer,
         evaluate: &evaluate,
         watch: &watch,
+        recall,
         tick: matches!(progress, Progress::Live(_)).then_some(TICK),
         circumstances: Circumstances {
             attempt: args.attempt,
             containment: Some(containment.to_owned()),
+            notes,
             require: Require { full: args.require == Some(Asked::Full), some: args.require == Some(Asked::Some) },
             retries: DEFAULT_RETRIES,
             saved_plan,

@@ -199,6 +199,14 @@ impl Beneath {
         entries.flatten().map(|e| e.file_name().to_bytes().to_vec()).collect()
     }
 
+    /// Opens a folder that is no symlink itself, to list it.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(in crate::effect) fn folder(&self, path: &RepoPath) -> Result<OwnedFd, Errno> {
+        self.resolve(path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW)
+    }
+
     /// The target of a symlink.
     #[must_use]
     pub fn link(&self, path: &RepoPath) -> Option<Vec<u8>> {
