@@ -22,6 +22,7 @@ mod props;
 mod init;
 mod language;
 mod readme;
+mod reuse;
 mod runner;
 mod std;
 mod support;
