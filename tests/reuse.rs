@@ -171,7 +171,7 @@ fn settings_environment_and_tools_count() {
 
     project.write("contracts/verify.vplan", quoted(&contract("  tool-path \"bin\"\n  timeout 7s\n")));
     let other = report(&project, &[]);
-    assert_eq!(why(&other, "one"), "since its last pass, its settings changed");
+    assert_eq!(why(&other, "one"), "since its last pass, its settings, the variable `LANG` changed");
     project.write(
         "contracts/verify.vplan",
         quoted(&contract("  tool-path \"bin\"\n  timeout 7s\n  describe \"no say\"\n  tags x\n")),

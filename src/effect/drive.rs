@@ -359,8 +359,10 @@ impl<'e> Drive<'_, '_, 'e> {
             Note::Looked(step) => {
                 let means = Means { pool: &self.driver.pool, buffer: &mut self.driver.buffer, now };
                 let Some(busy) = self.busy.get_mut(&step) else { return };
-                let refused = busy.start(self.context, &means);
+                let (refused, attempt) = (busy.start(self.context, &means), busy.attempt);
                 busy.running().into_iter().for_each(|attempt| self.driver.doorbell.add(attempt));
+                let at = self.now();
+                self.event(Event::Began { step, attempt, at }, None);
                 (step, refused)
             }
             Note::LookedAgain(step, mutated) => {

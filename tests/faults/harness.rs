@@ -251,7 +251,7 @@ impl Machine<'_> {
                     });
                 }
             }
-            Event::Time { .. } | Event::RecordFailed { .. } => {}
+            Event::Began { .. } | Event::Time { .. } | Event::RecordFailed { .. } => {}
         }
         for (step, (limit, asked)) in &mut self.running {
             if *limit <= at {
