@@ -250,3 +250,17 @@ fn records_elsewhere() {
     project.symlink(".vplan", place.to_str().unwrap());
     project.run(&["run", "--all"]).exits(5).warns("is not a directory, or is a symlink").warns("--records");
 }
+
+/// A thousand passes do not hide a failure.
+#[test]
+fn many_steps_stay_readable() {
+    let checks: String =
+        (0..300).map(|i| format!("check s{i}: {}\n", if i == 150 { "false" } else { "true" })).collect();
+    let project = Project::contract(&format!("vplan 1\n{checks}"));
+    let ran = project.run(&["run", "--changed-none", "--keep-going", "--jobs", "2"]);
+    ran.exits(40).says("299 steps passed").says("✗ s150").never_says("✓ s1 ");
+    let err = ran.err();
+    assert!(err.contains("✗ s150") && err.contains("  300/300  ") && err.lines().count() < 15, "{err}");
+    let few = Project::contract("vplan 1\ncheck a: true\n");
+    few.run(&["run", "--changed-none"]).exits(0).warns("✓ a");
+}

@@ -20,6 +20,7 @@ mod modes;
 mod plan_files;
 mod props;
 mod init;
+mod judge;
 mod language;
 mod readme;
 mod reuse;

@@ -368,7 +368,11 @@ fn what_cannot_be_recorded() {
     for (words, exit, says) in [
         (&["lock", "--record", "--proposer", &with][..], 2, "vplan::usage::record"),
         (&["lock", "--record", "--mode", "llm"], 2, "vplan::usage::no_proposer"),
-        (&["lock", "--record", "--mode", "hybrid", "--changed", "src/a.c", "--proposer", &with], 2, "asks no proposer"),
+        (
+            &["lock", "--record", "--mode", "hybrid", "--changed", "src/a.c", "--proposer", &with],
+            2,
+            "asks neither a proposer nor a judge",
+        ),
         (&["lock", "--record", "--mode", "llm", "--proposer", "a | b"], 2, "vplan::usage::proposer"),
         (&["lock", "--record", "--mode", "llm", "--proposer", &with, "--role", "nobody"], 2, "nobody"),
         (&["lock", "--record", "--mode", "llm", "--proposer", &with, "--locked"], 2, "--locked"),

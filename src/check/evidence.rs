@@ -1,5 +1,6 @@
 //! What was seen of one try of a step? Bounded, plain data, made by the shell (`effect`) and judged by pure rooms.
 
+use crate::base::canon::Digest;
 use serde::{Deserialize, Serialize};
 
 /// Everything known of one try.
@@ -19,6 +20,9 @@ pub struct Evidence {
     pub leaked: u32,
     /// The first file that `unchanged` selects and that the step changed.
     pub mutated: Option<crate::base::path::RepoPath>,
+    /// Which question a judge was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub question: Option<Digest>,
     /// What its output, or the report that it wrote, says; absent when it is in no format that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reading: Option<Box<super::reading::Reading>>,

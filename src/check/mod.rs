@@ -3,6 +3,7 @@
 pub mod evidence;
 pub mod file;
 pub mod format;
+pub mod judge;
 pub mod outcome;
 pub mod reading;
 pub mod request;

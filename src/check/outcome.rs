@@ -2,6 +2,7 @@
 
 use super::Kind;
 use super::evidence::Evidence;
+use super::judge::{Answer, Ruling};
 use crate::base::word::visible;
 use serde::{Deserialize, Serialize};
 
@@ -251,6 +252,9 @@ pub fn judge(terms: &Terms<'_>, evidence: &Evidence) -> Outcome {
     if let Some(signal) = &evidence.signal {
         return Outcome::new(Status::Failed, Cause::Signal, format!("ended by {}", visible(signal.as_bytes())));
     }
+    if terms.kind == Kind::Judge {
+        return ruled(evidence);
+    }
     let exit = match (evidence.exit, terms.kind) {
         // vplan itself looks at the path; there is no process that could exit.
         (exit, Kind::File) => exit.unwrap_or(0),
@@ -282,6 +286,29 @@ pub fn judge(terms: &Terms<'_>, evidence: &Evidence) -> Outcome {
         }
         Reading::Tests | Reading::Findings => {
             Outcome::new(Status::Passed, Cause::OutputUnread, "passed by exit code: output is not read in this version")
+        }
+    }
+}
+
+/// What a judge that ended by itself has said.
+fn ruled(evidence: &Evidence) -> Outcome {
+    let bad = |why: String| Outcome::new(Status::Errored, Cause::BadAnswer, why);
+    match evidence.exit {
+        Some(0) => {}
+        Some(exit) => return bad(format!("the judge gave no answer: it ended with exit code {exit}")),
+        None => return Outcome::new(Status::Errored, Cause::Lost, "how it ended is not known"),
+    }
+    let said = &evidence.stdout;
+    if said.total > said.head.as_bytes().len() as u64 {
+        return bad(format!("the judge's answer has more than {} bytes", super::judge::MAX_ANSWER));
+    }
+    match Answer::read(said.head.as_bytes()) {
+        Err(why) => bad(format!("the judge's answer cannot be used: {why}")),
+        Ok(Answer { verdict: Ruling::Pass, .. }) => Outcome::PASSED,
+        Ok(Answer { verdict: Ruling::Fail, reasoning, .. }) => {
+            let mut why = visible(reasoning.trim().as_bytes());
+            super::reading::clip(&mut why);
+            Outcome::new(Status::Failed, Cause::Judged, format!("the judge says no: {why}"))
         }
     }
 }

@@ -20,8 +20,8 @@ macro_rules! verdicts {
 const ABOUT: &str = concat!(
     verdicts!(),
     " Also: 40 a failed `test`, `fmt --check` or `--deny`; 45 the contract is weakened (`diff`).\n\nTopics: `vplan help language` \
-     teaches the contract language, `vplan help environment` lists the variables that a step sees, `vplan help proposer` says how \
-     another program is asked for checks."
+     teaches the contract language, `vplan help environment` lists the variables that a step sees, `vplan help proposer` and `vplan help \
+     judge` say how other programs are asked."
 );
 
 /// What `run` takes besides a request and a plan stands under this heading.
@@ -422,6 +422,10 @@ pub struct Run {
     /// Let this variable through to the checks that ask for it (repeatable).
     #[arg(long, value_name = "NAME", help_heading = RUN)]
     pub grant_env: Vec<String>,
+    /// The program that answers `judge` checks, instead of the contract's `judge-with`: it reads a JSON question from standard
+    /// input and writes a JSON answer (`vplan help judge`).
+    #[arg(long, value_name = "COMMAND", allow_hyphen_values = true, help_heading = RUN)]
+    pub judge: Option<OsString>,
     /// Give every step vplan's whole environment; recorded.
     #[arg(long, help_heading = RUN)]
     pub inherit_env: bool,
@@ -599,7 +603,7 @@ pub struct Man {
 #[derive(Debug, Args)]
 #[command(after_help = "Exit codes: 0 printed; 2 usage.")]
 pub struct Help {
-    /// A command, or one of `language`, `environment`, `proposer`.
+    /// A command, or one of `language`, `environment`, `judge`, `proposer`.
     pub topic: Option<String>,
 }
 

@@ -3,6 +3,7 @@
 pub mod args;
 pub mod command;
 pub mod error;
+pub mod judge;
 pub mod pinning;
 pub mod progress;
 pub mod propose;

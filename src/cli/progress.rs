@@ -15,6 +15,9 @@ use std::time::Duration;
 
 /// Running steps that have a line of their own in the live view.
 const SHOWN: usize = 8;
+/// With more steps than these, a plain pass has no line of its own without a terminal: a log of thousands of passes hides the
+/// failure in it. A line each tenth of the way says that the run goes on.
+pub const MANY: usize = 100;
 /// How often the live view is drawn.
 const TICK: Duration = Duration::from_millis(100);
 
@@ -34,6 +37,8 @@ pub enum Progress {
 pub struct Plain {
     color: bool,
     rows: Rows,
+    /// How many steps there are, how many are over, and how many of those failed.
+    counts: [usize; 3],
     /// Ids of the steps whose line was printed.
     seen: BTreeMap<String, Status>,
 }
@@ -62,7 +67,10 @@ impl Progress {
             args::Progress::Auto if terminal.quiet => Self::None,
             args::Progress::Bar => Self::live(terminal, plan, rows),
             args::Progress::Auto if terminal.live => Self::live(terminal, plan, rows),
-            args::Progress::Plain | args::Progress::Auto => Self::Plain(Plain { color, rows, seen: BTreeMap::new() }),
+            args::Progress::Plain | args::Progress::Auto => {
+                let counts = [plan.steps.len(), 0, 0];
+                Self::Plain(Plain { color, rows, counts, seen: BTreeMap::new() })
+            }
         }
     }
 
@@ -117,13 +125,10 @@ impl Progress {
     }
 
     /// A step is over.
-    pub fn ended(&mut self, index: usize, record: &StepRecord, terminal: &Terminal) {
+    pub fn ended(&mut self, index: usize, record: &StepRecord, at: u64, terminal: &Terminal) {
         match self {
             Self::None => {}
-            Self::Plain(plain) => {
-                plain.seen.insert(record.id.clone(), record.status);
-                terminal.note(&plain.rows.line(record));
-            }
+            Self::Plain(plain) => terminal.note(&plain.ended(record, at)),
             Self::Live(live) => {
                 live.keep(|other| other != index);
                 live.bar.inc(1);
@@ -147,6 +152,7 @@ impl Progress {
             Self::Plain(plain) => {
                 terminal.note(&say(plain.color));
                 plain.rows = Rows::new(plan, terminal.columns, plain.color);
+                plain.counts = [plan.steps.len(), kept, 0];
             }
             Self::Live(live) => {
                 live.bar.suspend(|| terminal.note(&say(live.color)));
@@ -165,6 +171,29 @@ impl Progress {
             live.running.values().for_each(ProgressBar::finish_and_clear);
             live.bar.finish_and_clear();
         }
+    }
+}
+
+impl Plain {
+    /// What is said when a step is over, at so many milliseconds since the run's start.
+    fn ended(&mut self, record: &StepRecord, at: u64) -> String {
+        let [all, over, failed] = &mut self.counts;
+        *over += 1;
+        *failed += usize::from(record.status.is_failure());
+        let mut text = String::new();
+        if *all <= MANY || record.status != Status::Passed {
+            self.seen.insert(record.id.clone(), record.status);
+            text = self.rows.line(record);
+        }
+        let tenths = |over: usize| over * 10 / (*all).max(1);
+        if *all > MANY && tenths(*over) > tenths(*over - 1) {
+            let bad = if *failed > 0 { format!(", {failed} failed") } else { String::new() };
+            text.push_str(&format!(
+                "  {}\n",
+                paint(self.color, Tone::Faint, &format!("{over}/{all}  {}{bad}", elapsed(at)))
+            ));
+        }
+        text
     }
 }
 

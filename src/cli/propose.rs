@@ -41,7 +41,7 @@ impl Session {
     }
 
     /// The answer that the lock holds for a question.
-    fn recorded(&self, question: &Digest) -> Result<Option<String>, Failure> {
+    pub(super) fn recorded(&self, question: &Digest) -> Result<Option<String>, Failure> {
         let path = lockfile::beside(&self.contract_path);
         let revision = self.loaded.as_ref().and_then(|l| l.revision.as_ref());
         let found = lockfile::read(&self.site, &path, revision)?;
@@ -87,7 +87,7 @@ impl Session {
             };
             return Err(Failure::usage("vplan::usage::no_proposer", message).help("name one with `--proposer COMMAND`"));
         };
-        let (argv, env) = words(command(text)?)?;
+        let (argv, env) = words("--proposer", command(text)?)?;
         let limit = Duration::from_millis(asked.proposer_timeout);
         let said = propose(&self.site.root, &argv, &env, &question, limit).map_err(|why| no_answer(text, &why))?;
         understand(question, &said).map(Some).map_err(|why| {
@@ -104,11 +104,14 @@ fn understand(question: String, answer: &[u8]) -> Result<Proposal, String> {
     Ok(Proposal { question, answer: answer.text(), commands })
 }
 
-/// The words of the proposer itself.
-fn words(command: Command) -> Result<(Vec<Word>, Env), Failure> {
+/// The words of a program that is asked: a flag's, or a statement's.
+pub(super) fn words(of: &str, command: Command) -> Result<(Vec<Word>, Env), Failure> {
     let wrong = |why: String| {
-        Err(Failure::usage("vplan::usage::proposer", format!("`--proposer`: {why}"))
-            .help("a command without shell operators; `sh -c '…'` if it needs them"))
+        Err(Failure::usage(
+            format!("vplan::usage::{}", of.trim_start_matches('-').replace('-', "_")),
+            format!("`{of}`: {why}"),
+        )
+        .help("a command without shell operators; `sh -c '…'` if it needs them"))
     };
     match command {
         Command::Unsupported { unsupported, .. } => {

@@ -6,6 +6,7 @@
 
 use super::clock::Clock;
 use super::environment::Environment;
+use super::judge::Judge;
 use super::process::attempt::{Attempt, Buffer, Heard, Tried};
 use super::process::capture::Live;
 use super::process::doorbell::Doorbell;
@@ -53,6 +54,8 @@ pub struct Context<'a> {
     pub watch: &'a (dyn Fn(&Step) -> Watch + Sync),
     /// What earlier runs have left, if that is of interest.
     pub recall: Option<&'a Recall<'a>>,
+    /// Who answers the questions of `judge` checks, if somebody does.
+    pub judge: Option<&'a Judge<'a>>,
     /// How often [`Message::Tick`] comes while something runs; never without.
     pub tick: Option<Duration>,
 }
@@ -359,11 +362,18 @@ impl<'e> Drive<'_, '_, 'e> {
             Note::Looked(step) => {
                 let means = Means { pool: &self.driver.pool, buffer: &mut self.driver.buffer, now };
                 let Some(busy) = self.busy.get_mut(&step) else { return };
-                let (refused, attempt) = (busy.start(self.context, &means), busy.attempt);
+                let (refused, attempt) = (busy.start(self.context, &means, None), busy.attempt);
                 busy.running().into_iter().for_each(|attempt| self.driver.doorbell.add(attempt));
                 let at = self.now();
                 self.event(Event::Began { step, attempt, at }, None);
                 (step, refused)
+            }
+            Note::Asked(step, asked) => {
+                let means = Means { pool: &self.driver.pool, buffer: &mut self.driver.buffer, now };
+                let Some(busy) = self.busy.get_mut(&step) else { return };
+                let over = busy.ask(asked, self.context, &means);
+                busy.running().into_iter().for_each(|attempt| self.driver.doorbell.add(attempt));
+                (step, over)
             }
             Note::LookedAgain(step, mutated) => {
                 let Some(busy) = self.busy.get_mut(&step) else { return };

@@ -79,6 +79,13 @@ impl Environment {
         self.make(root, &step.pass_env, &step.env, &step.tool_path)
     }
 
+    /// Makes a judge's environment: the allow-list, everything that the operator grants by name, what its command sets, PATH.
+    #[must_use]
+    pub fn of_judge(&self, root: &Root, written: &BTreeMap<String, Word>) -> StepEnvironment {
+        let granted: Vec<String> = self.grants.names.iter().cloned().collect();
+        self.make(root, &granted, written, &[])
+    }
+
     fn make(
         &self,
         root: &Root,

@@ -12,6 +12,7 @@ pub mod git;
 pub mod import;
 pub mod infer;
 pub mod input;
+pub mod judge;
 pub mod load;
 pub mod lockfile;
 pub mod pinned;

@@ -1,16 +1,21 @@
 //! How does one try of a step go from its start to its end? Some look at files before and after, on a thread of their own.
 
 use super::drive::{Context, Finished};
+use super::judge::Asked;
 use super::process::attempt::{Attempt, Buffer, Heard, Tried, Try};
 use super::process::capture::{Live, LogPlace};
 use super::process::pool::Pool;
 use super::process::program::say;
 use super::reuse::Recall;
+use crate::base::canon::Digest;
 use crate::base::path::RepoPath;
 use crate::check::Kind;
-use crate::check::evidence::{EarlierPass, Evidence};
+use crate::check::evidence::{Captured, EarlierPass, Evidence};
 use crate::plan::{Plan, Step};
 use crate::run::report::Withheld;
+use rustix::fd::BorrowedFd;
+use rustix::fs::{Mode, OFlags, openat};
+use std::io::Write as _;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::Scope;
@@ -25,6 +30,8 @@ pub(super) enum Note {
     Looked(usize),
     /// An earlier pass stands for it.
     Recalled(usize, Box<EarlierPass>),
+    /// The question of a `judge` check is made.
+    Asked(usize, Asked),
     /// They have been looked at again; the first that has changed.
     LookedAgain(usize, Option<RepoPath>),
 }
@@ -43,6 +50,8 @@ pub(super) struct Busy<'e> {
     watcher: Option<Sender<bool>>,
     /// Its limit in milliseconds, as long as it has not been told that it starts.
     pub unannounced: Option<u64>,
+    /// The identity of the question that is put.
+    question: Option<Digest>,
     wishes: Wishes,
     withheld: Vec<Withheld>,
     /// When its supervisor should have obeyed.
@@ -87,6 +96,7 @@ impl<'e> Busy<'e> {
             stage: Stage::Aside,
             watcher: None,
             unannounced: None,
+            question: None,
             wishes: Wishes::default(),
             withheld: Vec::new(),
             overdue: None,
@@ -112,27 +122,67 @@ impl<'e> Busy<'e> {
         if step.kind == Kind::File {
             let evaluate = move || leave(&outbox, Note::Evaluated(number, Box::new((context.evaluate)(step))));
             thread.spawn_scoped(scope, evaluate)?;
+        } else if let Some(judge) = context.judge.filter(|_| step.kind == Kind::Judge) {
+            let log = self.log.clone();
+            thread.spawn_scoped(scope, move || {
+                let asked = (judge.question)(step);
+                if let (Asked::Question { text, .. }, Some((folder, log))) = (&asked, context.logs.zip(log)) {
+                    // For people who want to know what it was asked; nothing depends on it.
+                    let _ = keep(folder, &format!("{log}.question.json"), text.as_bytes());
+                }
+                leave(&outbox, Note::Asked(number, asked));
+            })?;
         } else if step.unchanged.is_some() || self.may_be_recalled(context) {
             let (watcher, again) = channel();
             self.watcher = Some(watcher);
             let recall = context.recall.filter(|_| self.may_be_recalled(context));
             thread.spawn_scoped(scope, move || watch(context, plan, number, recall, &again, &outbox))?;
         } else {
-            return Ok(self.start(context, means));
+            return Ok(self.start(context, means, None));
         }
         Ok(None)
     }
 
-    /// Starts the step. Gives its end if that was not possible.
-    pub(super) fn start(&mut self, context: &'e Context<'e>, means: &Means<'_>) -> Option<Tried> {
-        let Context { root, environment, logs, max_output, tick, .. } = *context;
-        let environment = environment.of_step(root, self.step);
+    /// Puts the question of a `judge` check. Gives the check's end if nobody has to be asked, or can be.
+    pub(super) fn ask(&mut self, asked: Asked, context: &'e Context<'e>, means: &Means<'_>) -> Option<Tried> {
+        match asked {
+            Asked::Question { digest, text } => {
+                self.question = Some(digest);
+                self.start(context, means, Some(text.as_bytes()))
+            }
+            Asked::Recorded { answer, digest } => Some(self.settle(|seen| {
+                *seen = Evidence {
+                    exit: Some(0),
+                    question: Some(digest),
+                    stdout: Captured::from(answer.as_bytes()),
+                    ..Evidence::default()
+                }
+            })),
+            Asked::Refused(error) => Some(Tried::refused(error, None)),
+        }
+    }
+
+    /// Starts the step, or the judge with the step's question. Gives its end if that was not possible.
+    pub(super) fn start(
+        &mut self,
+        context: &'e Context<'e>,
+        means: &Means<'_>,
+        question: Option<&[u8]>,
+    ) -> Option<Tried> {
+        let Context { root, environment, logs, max_output, tick, judge, .. } = *context;
+        let judge = judge.filter(|_| question.is_some());
+        let environment = match judge {
+            Some(judge) => environment.of_judge(root, &judge.env),
+            None => environment.of_step(root, self.step),
+        };
+        let argv = judge.map(|j| j.argv.as_slice()).or(self.step.argv.as_deref());
         let what = Try {
             root,
             search: &environment.search,
             dir: &self.step.dir,
-            argv: self.step.argv.as_deref().unwrap_or_default(),
+            argv: argv.unwrap_or_default(),
             env: &environment.variables,
+            input: question,
             secrets: &environment.secrets,
             log: logs.zip(self.log.clone()).map(|(folder, name)| LogPlace { folder, name }),
             max_output,
@@ -185,6 +235,7 @@ impl<'e> Busy<'e> {
         let mut tried = attempt.finish(means.pool, self.wishes.timed_out, means.buffer);
         // Looking at files before and after is not the step's time.
         tried.evidence.duration_ms = millis(means.now.saturating_sub(started));
+        tried.evidence.question = self.question.take();
         context.recall.into_iter().for_each(Recall::over);
         let accepted = |exit| if self.step.exit.is_empty() { exit == 0 } else { self.step.exit.contains(&exit) };
         let promising = tried.evidence.exit.is_some_and(accepted);
@@ -234,6 +285,13 @@ impl<'e> Busy<'e> {
 fn leave(outbox: &UnboundedSender<Note>, note: Note) {
     // Whoever drives outlives this thread.
     let _ = outbox.send(note);
+}
+
+/// Writes a file of the record that is not there yet.
+fn keep(folder: BorrowedFd<'_>, name: &str, content: &[u8]) -> std::io::Result<()> {
+    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mut file = std::fs::File::from(openat(folder, name, flags, Mode::from_raw_mode(0o644))?);
+    file.write_all(content)
 }
 
 fn watch(

@@ -2,6 +2,7 @@
 
 use super::drive::{Context, DriveError, Driver, Finished, Message, Running, Watch};
 use super::environment::Environment;
+use super::judge::Judge;
 use super::process::program::{Program, Root};
 use super::records::RunRecord;
 use super::reuse::Recall;
@@ -43,6 +44,8 @@ pub struct Run<'a> {
     pub watch: &'a (dyn Fn(&Step) -> Watch + Sync),
     /// What earlier runs have left, if that is of interest.
     pub recall: Option<Recall<'a>>,
+    /// Who answers the questions of `judge` checks, if somebody does.
+    pub judge: Option<&'a Judge<'a>>,
     /// How often the observer is told what runs.
     pub tick: Option<Duration>,
     /// What the report says beside the plan and its steps.
@@ -57,6 +60,8 @@ pub enum Seen<'a> {
         step: usize,
         /// How, as far as is known now.
         record: &'a StepRecord,
+        /// When, in milliseconds since the run's start.
+        at: u64,
     },
     /// What runs.
     Running {
@@ -100,8 +105,20 @@ pub enum VerifyError {
 /// # Errors
 /// When the record cannot be begun, or vplan's own machinery fails. A failed step is no error.
 pub fn verify(plan: Plan, run: Run<'_>, see: &mut dyn FnMut(Seen<'_>)) -> Result<Verified, VerifyError> {
-    let Run { root, environment, record, events, max_output, answer, evaluate, watch, recall, tick, mut circumstances } =
-        run;
+    let Run {
+        root,
+        environment,
+        record,
+        events,
+        max_output,
+        answer,
+        evaluate,
+        watch,
+        judge,
+        recall,
+        tick,
+        mut circumstances,
+    } = run;
     let mut book = Book { record, events, journal: Journal::default(), fault: None, unsynced: false };
     circumstances.environment = environment.granted();
     book.begin(&plan, &circumstances.environment)?;
@@ -122,12 +139,13 @@ pub fn verify(plan: Plan, run: Run<'_>, see: &mut dyn FnMut(Seen<'_>)) -> Result
             evaluate,
             watch,
             recall: recall.as_ref(),
+            judge,
             tick,
         };
         let mut kept = BTreeMap::new();
         loop {
-            let (mut state, actions) =
-                RunState::new(Arc::clone(&plan), std::mem::take(&mut kept), driver.clock().now());
+            let begin = if judge.is_some() { RunState::with_judge } else { RunState::new };
+            let (mut state, actions) = begin(Arc::clone(&plan), std::mem::take(&mut kept), driver.clock().now());
             let mut table = Table {
                 plan: &plan,
                 state: &mut state,
@@ -137,7 +155,7 @@ pub fn verify(plan: Plan, run: Run<'_>, see: &mut dyn FnMut(Seen<'_>)) -> Result
                 see,
             };
             // What the plan itself settles is over before anything has happened.
-            table.tell_what_is_over();
+            table.tell_what_is_over(driver.clock().now());
             driver.drive(&plan, &context, actions, &mut |message| table.tell(message))?;
             book.resolve(driver.clock().now(), &mut rounds);
             records = state.records();
@@ -297,7 +315,7 @@ impl Table<'_, '_, '_> {
         {
             actions.extend(self.storage_failed(at));
         }
-        self.tell_what_is_over();
+        self.tell_what_is_over(at);
         actions
     }
 
@@ -342,14 +360,14 @@ impl Table<'_, '_, '_> {
         self.state.handle(Event::RecordFailed { at, message })
     }
 
-    fn tell_what_is_over(&mut self) {
+    fn tell_what_is_over(&mut self, at: u64) {
         for step in self.state.take_over() {
             let Some((planned, outcome)) = self.plan.steps.get(step).zip(self.state.so_far(step)) else { continue };
             match self.state.last_try(step) {
-                Some(record) if record.status == outcome.status => (self.see)(Seen::Ended { step, record }),
+                Some(record) if record.status == outcome.status => (self.see)(Seen::Ended { step, record, at }),
                 _ => {
                     let record = StepRecord::without_evidence(planned, outcome);
-                    (self.see)(Seen::Ended { step, record: &record });
+                    (self.see)(Seen::Ended { step, record: &record, at });
                 }
             }
         }

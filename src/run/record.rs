@@ -3,9 +3,11 @@
 use crate::base::canon::Digest;
 use crate::base::inert::inert;
 use crate::base::word::Word;
+use crate::check::Kind;
 use crate::check::evidence::{Captured, EarlierPass, Evidence};
+use crate::check::judge::Answer;
 use crate::check::outcome::{Cause, Outcome, Status};
-use crate::check::reading::{FailedTest, Finding, TestCounts};
+use crate::check::reading::{FailedTest, Finding, TestCounts, clip};
 use crate::plan::Step;
 use serde::{Deserialize, Serialize};
 
@@ -67,9 +69,15 @@ pub struct StepRecord {
     /// The file that was started. Set by the caller.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<ProgramRecord>,
+    /// Which question its judge was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question: Option<Digest>,
     /// What decided its status; absent only for a plain pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<Cause>,
+    /// What its judge gave for a reason: foreign text, made inert.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reasoning: Option<String>,
     /// The signal that ended its last try.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<String>,
@@ -143,7 +151,9 @@ impl StepRecord {
             not_reused: None,
             problems: Vec::new(),
             program: None,
+            question: None,
             reason: outcome.cause,
+            reasoning: None,
             signal: None,
             status: outcome.status,
             stderr_tail: String::new(),
@@ -180,6 +190,8 @@ impl StepRecord {
             format: reading.map(|r| r.format.clone()),
             leaked: evidence.leaked,
             problems: reading.map(|r| r.problems.clone()).unwrap_or_default(),
+            question: evidence.question.clone(),
+            reasoning: reasoning(step, evidence),
             signal: evidence.signal.clone(),
             stderr_tail: tail(&evidence.stderr, TAIL_BYTES),
             stdout_tail: tail(&evidence.stdout, TAIL_BYTES),
@@ -201,6 +213,14 @@ impl StepRecord {
     pub fn is_cut(&self) -> bool {
         self.reason == Some(Cause::Budget) && matches!(self.status, Status::TimedOut | Status::NotRun)
     }
+}
+
+/// What a judge said, where it gave an answer.
+fn reasoning(step: &Step, evidence: &Evidence) -> Option<String> {
+    let answer = (step.kind == Kind::Judge).then(|| Answer::read(evidence.stdout.head.as_bytes()).ok())??;
+    let mut text = inert(answer.reasoning.as_bytes());
+    clip(&mut text);
+    Some(text)
 }
 
 /// The last bytes of what was kept of a stream, whole characters only, safe to show.

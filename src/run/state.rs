@@ -48,6 +48,8 @@ pub struct RunState {
     undecided: bool,
     now: u64,
     done: bool,
+    /// Somebody answers the questions of `judge` checks.
+    judge: bool,
 }
 
 /// How a run ended, beside its steps.
@@ -108,7 +110,17 @@ impl RunState {
     /// Begins to execute a plan, at `now` milliseconds since the run's start (later than 0 after a rewrite; the budget goes
     /// on). `kept` holds, by step id, the evidence that stays; such steps do not run.
     #[must_use]
-    pub fn new(plan: Arc<Plan>, mut kept: BTreeMap<String, StepRecord>, now: u64) -> (Self, Vec<Action>) {
+    pub fn new(plan: Arc<Plan>, kept: BTreeMap<String, StepRecord>, now: u64) -> (Self, Vec<Action>) {
+        Self::begin(plan, kept, now, false)
+    }
+
+    /// The same where somebody answers the questions of `judge` checks; without a judge they are skipped.
+    #[must_use]
+    pub fn with_judge(plan: Arc<Plan>, kept: BTreeMap<String, StepRecord>, now: u64) -> (Self, Vec<Action>) {
+        Self::begin(plan, kept, now, true)
+    }
+
+    fn begin(plan: Arc<Plan>, mut kept: BTreeMap<String, StepRecord>, now: u64, judge: bool) -> (Self, Vec<Action>) {
         let index: BTreeMap<&str, usize> = plan.steps.iter().enumerate().map(|(i, s)| (s.id.as_str(), i)).collect();
         // A plan is in topological order; an id that is unknown or does not stand before its step cannot be waited for.
         let before = |own: usize, ids: &mut dyn Iterator<Item = &String>| {
@@ -139,6 +151,7 @@ impl RunState {
             undecided: false,
             now,
             done: false,
+            judge,
             plan,
         };
         for i in 0..state.tracks.len() {
@@ -347,7 +360,7 @@ impl RunState {
             return;
         }
         // What needs no process is settled even when nothing may start any more.
-        if let Some(outcome) = settled_by_plan(step) {
+        if let Some(outcome) = settled_by_plan(step, self.judge) {
             if self.ruled_out(index, step).is_none()
                 && let Some(track) = self.tracks.get_mut(index)
             {
@@ -433,7 +446,8 @@ impl RunState {
             outcome = Outcome::new(Status::Flaky, Cause::Retried, format!("passed on try {attempt}"));
         }
         let spent = track.last.as_ref().map_or(0, |r| r.duration_ms).saturating_add(evidence.duration_ms);
-        let again = matches!(outcome.status, Status::Failed | Status::TimedOut)
+        let bad_answer = outcome.cause == Some(Cause::BadAnswer);
+        let again = (bad_answer || matches!(outcome.status, Status::Failed | Status::TimedOut))
             && outcome.cause != Some(Cause::Budget)
             && attempt <= step.retries;
         track.last = Some(StepRecord::with_evidence(step, outcome, evidence, attempt, spent));
@@ -552,13 +566,14 @@ impl RunState {
 }
 
 /// The outcome of a step that no process belongs to.
-fn settled_by_plan(step: &Step) -> Option<Outcome> {
+fn settled_by_plan(step: &Step, judge: bool) -> Option<Outcome> {
     if let Some(unsupported) = &step.unsupported {
         let fault = crate::base::word::visible(unsupported.text.as_bytes());
         let detail = format!("no command without a shell: `{fault}`");
         return Some(Outcome::new(Status::Errored, Cause::Unsupported, detail));
     }
-    (step.kind == Kind::Judge).then(|| Outcome::new(Status::Skipped, Cause::NoJudge, "no judge is configured"))
+    let unjudged = step.kind == Kind::Judge && !judge;
+    unjudged.then(|| Outcome::new(Status::Skipped, Cause::NoJudge, "no judge is configured"))
 }
 
 /// By what a try of this step is judged.

@@ -23,6 +23,7 @@ fn kept(pool: &Pool, root: &Root, secrets: &Secrets, max_output: u64, buffer: &m
     let path = std::env::var_os("PATH").unwrap();
     let argv: Vec<Word> = PRODUCER.split(' ').map(Word::from).collect();
     let what = Try {
+        input: None,
         root,
         search: &SearchPath::new(root, Some(path.as_encoded_bytes())),
         dir: &RepoPath::root(),

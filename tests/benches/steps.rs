@@ -54,6 +54,7 @@ fn supervised(root: &Root, jobs: usize) -> Duration {
         evaluate: &|_| Evidence::default(),
         watch: &|_| Box::new(|| None),
         recall: None,
+        judge: None,
         tick: None,
     };
     let (mut state, first) = RunState::new(Arc::clone(&plan), BTreeMap::new(), 0);

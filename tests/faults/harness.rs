@@ -288,6 +288,7 @@ fn driver() {
         evaluate: &|_| Evidence::default(),
         watch: &|_| Box::new(|| None),
         recall: None,
+        judge: None,
         tick: None,
     };
     let mut out = std::fs::OpenOptions::new().create(true).append(true).open(&job.out).unwrap();

@@ -8,9 +8,10 @@ use crate::run::verdict::Exit;
 use clap::CommandFactory;
 
 /// Topics and their texts.
-const TOPICS: [(&str, &str); 3] = [
+const TOPICS: [(&str, &str); 4] = [
     ("language", crate::lang::GRAMMAR),
     ("environment", crate::effect::environment::ALLOW_LIST),
+    ("judge", crate::check::judge::PROTOCOL),
     ("proposer", crate::plan::proposal::PROTOCOL),
 ];
 

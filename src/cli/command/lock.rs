@@ -33,20 +33,23 @@ use std::time::Duration;
 #[command(
     mut_args(part_of_a_request),
     after_help = "Exit codes: 0 the lock is up to date; 2 usage; 3 contract invalid or missing; 4 something cannot be fetched, or the lock \
-                        cannot be used or, with `--check`, is not up to date; 5 the proposer gave no answer."
+                        cannot be used or, with `--check`, is not up to date; 5 the proposer or the judge gave no answer."
 )]
 pub struct Lock {
     /// Fetch and write nothing; exit 4 unless the lock pins exactly what is imported.
     #[arg(long)]
     pub check: bool,
-    /// Ask the proposer what this request (below) makes it say, and record the answer. Nothing of a request has an effect
+    /// Ask the proposer and the judge what this request (below) makes them say, and record the answers. Nothing of a request has an effect
     /// without this flag, but `--contract-from`: that fetches what the lock of a revision pins, and writes no lock.
     #[arg(long, conflicts_with = "check")]
     pub record: bool,
+    /// The program that answers `judge` checks, instead of the contract's `judge-with`.
+    #[arg(long, value_name = "COMMAND", allow_hyphen_values = true)]
+    pub judge: Option<std::ffi::OsString>,
     /// How long an import may take to be fetched.
     #[arg(long, value_name = "DURATION", default_value = "2m", value_parser = duration)]
     pub timeout: u64,
-    /// The request whose proposal is recorded.
+    /// The request whose answers are recorded.
     #[command(flatten)]
     pub request: Request,
 }
@@ -61,13 +64,23 @@ fn part_of_a_request(arg: Arg) -> Arg {
 #[derive(Debug, Serialize)]
 struct Account {
     entries: Vec<Line>,
+    /// The digests of the questions to a judge whose answers were recorded just now.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    judged: Vec<Digest>,
     lock: RepoPath,
     proposals: usize,
-    /// The digest of the question whose answer was recorded just now.
+    /// The digest of the question to a proposer whose answer was recorded just now.
     #[serde(skip_serializing_if = "Option::is_none")]
     recorded: Option<Digest>,
     version: u32,
     written: bool,
+}
+
+/// The questions whose answers were recorded just now.
+#[derive(Debug, Default)]
+struct Recorded {
+    proposed: Option<Digest>,
+    judged: Vec<Digest>,
 }
 
 #[derive(Debug, Serialize)]
@@ -198,11 +211,12 @@ impl Task<'_> {
         }
         let removed = before.imports.iter().filter(|i| pinned.import(&i.origin).is_none());
         entries.extend(removed.map(|i| line(&i.origin, Some(i), State::Removed)));
-        let recorded = if self.args.record { Some(self.record(limit)?) } else { None };
+        let (before, Recorded { proposed: recorded, judged }) =
+            if self.args.record { (written, self.record(limit)?) } else { (written, Recorded::default()) };
         let lock = lockfile::read(&self.site, &self.path, None)?.lock;
-        let written = written || recorded.is_some();
+        let written = before || recorded.is_some() || !judged.is_empty();
         let proposals = lock.proposals.len();
-        self.account(&Account { entries, lock: self.path.clone(), proposals, recorded, version: 1, written });
+        self.account(&Account { entries, judged, lock: self.path.clone(), proposals, recorded, version: 1, written });
         Ok(Exit::Success.code())
     }
 
@@ -244,30 +258,39 @@ impl Task<'_> {
         let entries = pinned.imports.iter().map(|i| line(&i.origin, Some(i), State::Kept)).collect();
         let proposals = found.lock.proposals.len();
         let lock = self.path.clone();
-        self.account(&Account { entries, lock, proposals, recorded: None, version: 1, written: false });
+        let judged = Vec::new();
+        self.account(&Account { entries, judged, lock, proposals, recorded: None, version: 1, written: false });
         Ok(Exit::Success.code())
     }
 
-    /// Asks the proposer, and records what it says. Gives the question's digest.
-    fn record(&self, limit: Duration) -> Result<Digest, Failure> {
+    /// Asks the proposer and the judge, and records what they say. Gives the digests of the questions.
+    fn record(&self, limit: Duration) -> Result<Recorded, Failure> {
         let asked = &self.args.request;
         let mut session = Session::open(self.global, asked, self.terminal)?;
-        session.make(asked, Asking::Anew, false)?;
-        let Some(proposal) = session.request.proposal else {
-            let message = "this request asks no proposer, so there is nothing to record";
+        let (plan, _) = session.make(asked, Asking::Anew, false)?;
+        let judge = session.judge(self.args.judge.as_deref(), &plan)?;
+        let judged = judge.map_or(Ok(Vec::new()), |judge| session.judge_now(&judge, &plan))?;
+        let proposed = session.request.proposal.map(|proposal| {
+            let proposer = asked.proposer.as_deref().map(|p| visible(p.as_encoded_bytes())).unwrap_or_default();
+            RecordedAnswer { question: proposal.reference().question, proposer, answer: proposal.answer }
+        });
+        if proposed.is_none() && judged.is_empty() {
+            let message = "this request asks neither a proposer nor a judge, so there is nothing to record";
             return Err(Failure::usage("vplan::usage::record", message).help(
-                "`--mode llm` asks always, `--mode hybrid` where the contract asks for nothing; `--proposer` names it",
+                "`--mode llm` asks always, `--mode hybrid` where the contract asks for nothing, `--proposer` names whom; a \
+                 judge is asked by `judge` checks, `judge-with` or `--judge` names it",
             ));
+        }
+        let questions = Recorded {
+            proposed: proposed.as_ref().map(|a| a.question.clone()),
+            judged: judged.iter().map(|a| a.question.clone()).collect(),
         };
-        let question = proposal.reference().question;
-        let proposer = asked.proposer.as_deref().map(|p| visible(p.as_encoded_bytes())).unwrap_or_default();
-        let answer = RecordedAnswer { question: question.clone(), proposer, answer: proposal.answer };
         lockfile::replace(&self.site, &self.path, limit, |now| {
             let mut lock = now.lock.clone();
-            lock.record(answer);
+            proposed.into_iter().chain(judged).for_each(|answer| lock.record(answer));
             Ok::<_, Failure>(lock)
         })?;
-        Ok(question)
+        Ok(questions)
     }
 
     fn check(&self) -> Result<u8, Failure> {
@@ -301,6 +324,7 @@ impl Task<'_> {
         let proposals = found.lock.proposals.len();
         self.account(&Account {
             entries,
+            judged: Vec::new(),
             lock: self.path.clone(),
             proposals,
             recorded: None,

@@ -8,6 +8,7 @@ use crate::check::evidence::Evidence;
 use crate::check::file;
 use crate::cli::args::{Containment, Format, Global, Require as Asked, Run};
 use crate::cli::error::Failure;
+use crate::cli::judge::Program;
 use crate::cli::progress::Progress;
 use crate::cli::propose::Asking;
 use crate::cli::render;
@@ -19,6 +20,7 @@ use crate::effect::drive::Watch;
 use crate::effect::environment::{Environment, Grants};
 use crate::effect::files::beneath::Beneath;
 use crate::effect::files::{asserted, fingerprint};
+use crate::effect::judge::Judge;
 use crate::effect::process::program::Root;
 use crate::effect::records::{RecordError, RunRecord};
 use crate::effect::terminal::same_stream;
@@ -75,6 +77,7 @@ pub fn run(global: &Global, args: &Run, terminal: &Terminal) -> Result<u8, Failu
         }
         None => (whole, None),
     };
+    let judge = session.judge(args.judge.as_deref(), &plan)?;
     let containment = containment(args)?;
     let violations = plan.notes.iter().filter(|n| n.kind == OUTSIDE).map(|n| n.message.clone()).collect();
 
@@ -93,6 +96,8 @@ pub fn run(global: &Global, args: &Run, terminal: &Terminal) -> Result<u8, Failu
     let watch = |step: &Step| watch(&session, step);
     let answer = |questions: &_| session.answer(questions);
     let (recall, notes) = args.reuse.recall(global, &session, &plan, &root, &environment, record.id(), false);
+    let question = session.questions(&beneath, global.locked);
+    let judge = judge.map(|Program { argv, env, .. }| Judge { argv, env, question: &question });
     let run = verify::Run {
         root: &root,
         environment: &environment,
@@ -103,6 +108,7 @@ pub fn run(global: &Global, args: &Run, terminal: &Terminal) -> Result<u8, Failu
         evaluate: &evaluate,
         watch: &watch,
         recall,
+        judge: judge.as_ref(),
         tick: matches!(progress, Progress::Live(_)).then_some(TICK),
         circumstances: Circumstances {
             attempt: args.attempt,
@@ -117,7 +123,7 @@ pub fn run(global: &Global, args: &Run, terminal: &Terminal) -> Result<u8, Failu
         },
     };
     let verified = verify(plan, run, &mut |seen| match seen {
-        Seen::Ended { step, record } => progress.ended(step, record, terminal),
+        Seen::Ended { step, record, at } => progress.ended(step, record, at, terminal),
         Seen::Running { at, running } => progress.running(at, running),
         Seen::Rewritten { rule, plan, kept } => progress.rewritten(rule, plan, kept, terminal),
     });

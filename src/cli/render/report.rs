@@ -1,9 +1,10 @@
 //! How does a report look to people? What failed and why, what was repaired, what was left out, and the verdict last.
 
-use super::style::{Tone, cut, duration, mark, paint};
+use super::style::{Tone, count, cut, duration, mark, paint};
 use crate::base::word::visible;
 use crate::check::Severity;
 use crate::check::outcome::Status;
+use crate::cli::progress::MANY;
 use crate::plan::{Coverage, Plan, Rewrite};
 use crate::run::feedback::Excerpt;
 use crate::run::record::StepRecord;
@@ -39,8 +40,14 @@ pub fn report(report: &Report, plan: &Plan, records: Option<&str>, look: Look<'_
         out.push_str(&self::rewrite(rewrite, color));
     }
     let rows = Rows::new(plan, columns, color);
-    for step in report.steps.iter().filter(|s| seen.get(&s.id) != Some(&s.status)) {
+    let is_plain = |s: &StepRecord| s.status == Status::Passed && report.steps.len() > MANY;
+    for step in report.steps.iter().filter(|s| seen.get(&s.id) != Some(&s.status) && !is_plain(s)) {
         out.push_str(&rows.line(step));
+    }
+    let plain = report.steps.iter().filter(|s| is_plain(s)).count();
+    if plain > 0 {
+        let sign = paint(color, Tone::Good, "✓");
+        out.push_str(&format!("  {sign} {} passed; `--format json` lists them\n", count(plain, "step")));
     }
     for note in &report.notes {
         out.push_str(&format!("  {} {}\n", paint(color, Tone::Warn, "!"), visible(note.message.as_bytes())));

@@ -234,6 +234,7 @@ impl Repository<'_> {
         let root =
             Root::open(self.dir).map_err(|e| error(SETUP, format!("there is no room to fetch into: {e}"), None))?;
         let what = Try {
+            input: None,
             root: &root,
             search: &self.fetcher.search,
             dir: &RepoPath::root(),

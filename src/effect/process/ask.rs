@@ -80,7 +80,7 @@ pub fn ask(pool: &Pool, what: &Ask<'_>) -> Result<Vec<u8>, NoAnswer> {
 }
 
 /// A file in memory that holds these bytes, to be read from the start.
-fn memory(bytes: &[u8]) -> io::Result<OwnedFd> {
+pub(super) fn memory(bytes: &[u8]) -> io::Result<OwnedFd> {
     let mut file = File::from(memfd_create("question", MemfdFlags::CLOEXEC)?);
     file.write_all(bytes)?;
     file.rewind()?;

@@ -32,6 +32,8 @@ pub struct Try<'a, 'f> {
     pub argv: &'a [Word],
     /// The whole environment.
     pub env: &'a BTreeMap<Vec<u8>, Vec<u8>>,
+    /// What it finds on its standard input, if that is not empty.
+    pub input: Option<&'a [u8]>,
     /// The values to be masked.
     pub secrets: &'a Secrets,
     /// Where the log goes, if there is one.
@@ -257,8 +259,12 @@ pub(super) struct Launched {
 
 fn begin<'f>(pool: &Pool, what: &Try<'_, 'f>) -> Result<Attempt<'f>, Box<Tried>> {
     let Try { root, search, dir, argv, env, .. } = *what;
+    let input = what.input.map(super::ask::memory).transpose().map_err(|error| {
+        let message = format!("its input could not be prepared: {}", program::say(&error));
+        Box::new(Tried::refused(program::refusal(program::code_of(&error), message), None))
+    })?;
     let Launched { program, supervisor, stdout, stderr } =
-        launch(pool, &Launch { root, search, dir, argv, env, input: None })?;
+        launch(pool, &Launch { root, search, dir, argv, env, input })?;
     let readers = [Reader::new(Stream::Out, stdout), Reader::new(Stream::Err, stderr)];
     let capture = Capture::new(what.log.clone(), what.max_output, what.secrets, what.live.clone());
     Ok(Attempt { program, supervisor, readers, capture, answer: None })

@@ -13,6 +13,7 @@ use super::process::program::{Root, say};
 use crate::base::canon::Digest;
 use crate::base::glob::Selection;
 use crate::base::word::{Word, visible};
+use crate::check::Kind;
 use crate::check::evidence::EarlierPass;
 use crate::check::outcome::Status;
 use crate::plan::{Note, Plan, Step};
@@ -181,7 +182,10 @@ impl<'a> Recall<'a> {
     pub fn started(&self, step: &Step) {
         self.running.fetch_add(1, Ordering::SeqCst);
         self.epoch.fetch_add(1, Ordering::SeqCst);
-        self.state().past.ran.insert(step.id.clone());
+        // A judge answers, and makes nothing.
+        if step.kind != Kind::Judge {
+            self.state().past.ran.insert(step.id.clone());
+        }
     }
 
     /// All processes of a step are gone.

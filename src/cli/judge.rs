@@ -1,0 +1,120 @@
+//! Who answers the questions of `judge` checks, and which answers are recorded already?
+
+use super::error::Failure;
+use super::propose::words;
+use super::session::Session;
+use crate::base::canon::Digest;
+use crate::base::change::ChangeSet;
+use crate::base::command::Env;
+use crate::base::word::{Word, visible};
+use crate::check::Kind;
+use crate::check::judge::Answer;
+use crate::effect::environment::{Environment, Grants};
+use crate::effect::files::beneath::Beneath;
+use crate::effect::judge::{Asked, Ground, question};
+use crate::effect::lockfile;
+use crate::effect::process::ask::{Ask, ask};
+use crate::effect::process::pool::Pool;
+use crate::effect::process::program::Root;
+use crate::lock::RecordedAnswer;
+use crate::plan::{Plan, Step};
+use crate::run::verdict::Exit;
+use std::ffi::OsStr;
+use std::time::Duration;
+
+/// A program that judges.
+#[derive(Debug)]
+pub struct Program {
+    /// As people know it.
+    pub shown: String,
+    /// Its words.
+    pub argv: Vec<Word>,
+    /// Variables that its command sets.
+    pub env: Env,
+}
+
+impl Session {
+    /// The judge: `--judge`, else the contract's `judge-with`. None where no step of the plan asks one.
+    ///
+    /// # Errors
+    /// A command that cannot be started without a shell: exit 2 for the operator's, 3 for the contract's.
+    pub fn judge(&self, operators: Option<&OsStr>, plan: &Plan) -> Result<Option<Program>, Failure> {
+        if let Some(text) = operators {
+            // Also where nobody asks: a mistake in it is not to be found out later.
+            let (argv, env) = words("--judge", super::command::command(text)?)?;
+            return Ok(Some(Program { shown: visible(text.as_encoded_bytes()), argv, env }));
+        }
+        let asks = plan.steps.iter().any(|s| s.kind == Kind::Judge);
+        let Some(command) = self.contract().and_then(|c| c.judge_with.clone()).filter(|_| asks) else {
+            return Ok(None);
+        };
+        let shown = command.to_text();
+        let wrong = |failure: Failure| Failure { exit: Exit::Contract.code(), ..failure };
+        let (argv, env) = words("judge-with", command).map_err(wrong)?;
+        Ok(Some(Program { shown, argv, env }))
+    }
+
+    /// The changed files as a judge is told them: without the lock, because an answer that was recorded just now would be the
+    /// answer to another question.
+    fn told(&self) -> ChangeSet {
+        let lock = lockfile::beside(&self.contract_path);
+        let others = self.request.changed.files().iter().filter(|f| f.path != lock).cloned();
+        ChangeSet::new(others.collect())
+    }
+
+    /// Makes the questions of a plan's steps, and finds their answers in the lock.
+    pub fn questions<'a>(&'a self, beneath: &'a Beneath, locked: bool) -> impl Fn(&Step) -> Asked + Sync + 'a {
+        let changed = self.told();
+        move |step| {
+            let ground = Ground { root: &self.site.root, beneath, git: self.git() };
+            let (text, digest) = match question(&ground, step, &changed) {
+                Ok(asked) => asked,
+                Err(error) => return Asked::Refused(error),
+            };
+            match self.recorded(&digest) {
+                Ok(Some(answer)) => Asked::Recorded { answer, digest },
+                Ok(None) if locked => Asked::refused(
+                    "NOT_RECORDED",
+                    format!("the judge's answer to {digest} is not recorded, and with `--locked` nobody is asked"),
+                ),
+                Ok(None) => Asked::Question { digest, text },
+                Err(failure) => Asked::refused("LOCK", failure.message),
+            }
+        }
+    }
+
+    /// Puts the questions of a plan now, and gives the answers to be recorded, in the plan's order.
+    ///
+    /// # Errors
+    /// A question that cannot be made, or no answer that can be used: exit 5.
+    pub fn judge_now(&self, judge: &Program, plan: &Plan) -> Result<Vec<RecordedAnswer>, Failure> {
+        let setup =
+            |code: &str, message: String| Failure::new(Exit::Setup.code(), format!("vplan::judge::{code}"), message);
+        let opened = Beneath::open(&self.site.root).and_then(|b| Ok((b, Root::open(&self.site.root)?)));
+        let (beneath, root) = opened.map_err(|e| setup("root", format!("the repository cannot be opened: {e}")))?;
+        let environment = Environment::of_this_process(&root, Grants::default()).of_judge(&root, &judge.env);
+        let (pool, changed) = (Pool::new(None), self.told());
+        let ground = Ground { root: &self.site.root, beneath: &beneath, git: self.git() };
+        let mut answers = Vec::new();
+        for step in plan.steps.iter().filter(|s| s.kind == Kind::Judge) {
+            let (text, digest): (String, Digest) = question(&ground, step, &changed)
+                .map_err(|e| setup("context", format!("`{}`: {}", step.id, e.message)))?;
+            let what = Ask {
+                root: &root,
+                search: &environment.search,
+                argv: &judge.argv,
+                env: &environment.variables,
+                question: text.as_bytes(),
+                limit: Duration::from_millis(step.timeout_ms),
+                most: crate::check::judge::MAX_ANSWER,
+            };
+            let no_answer =
+                |why: String| setup("no_answer", format!("the judge `{}` on `{}`: {why}", judge.shown, step.id));
+            let said = ask(&pool, &what).map_err(|e| no_answer(e.to_string()))?;
+            let answer = Answer::read(&said).map_err(|e| no_answer(e.0))?;
+            let answer = crate::base::canon::to_canonical(&answer);
+            answers.push(RecordedAnswer { question: digest, proposer: judge.shown.clone(), answer });
+        }
+        Ok(answers)
+    }
+}
