@@ -85,6 +85,9 @@ pub fn eligible(step: &Step) -> Result<(), Why> {
     if step.setup {
         return Err(Why::Never("a `setup` step prepares more than its inputs say"));
     }
+    if !step.cleans.is_empty() {
+        return Err(Why::Never("a step that cleans is there to run"));
+    }
     if step.always {
         return Err(Why::Never("an `always` step is there to run"));
     }
@@ -197,12 +200,13 @@ mod tests {
             change(&mut one);
             eligible(&one).is_ok()
         };
-        let rows: [(&str, fn(&mut Step), bool); 11] = [
+        let rows: [(&str, fn(&mut Step), bool); 12] = [
             ("plain", |_| {}, true),
             ("shell", |s| s.kind = Kind::Shell, true),
             ("no inputs", |s| s.inputs = None, false),
             ("setup", |s| s.setup = true, false),
             ("always", |s| s.always = true, false),
+            ("cleans", |s| s.cleans = globs(&["dist/**"]), false),
             ("file", |s| s.kind = Kind::File, false),
             ("judge", |s| s.kind = Kind::Judge, false),
             ("no command", |s| s.argv = None, false),

@@ -7,5 +7,6 @@ mod lang;
 mod lock;
 mod plan;
 mod recover;
+mod reuse;
 mod run;
 mod saved;
