@@ -20,6 +20,7 @@ mod modes;
 mod plan_files;
 mod props;
 mod init;
+mod integrations;
 mod judge;
 mod language;
 mod readme;

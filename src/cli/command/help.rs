@@ -8,9 +8,10 @@ use crate::run::verdict::Exit;
 use clap::CommandFactory;
 
 /// Topics and their texts.
-const TOPICS: [(&str, &str); 4] = [
+const TOPICS: [(&str, &str); 5] = [
     ("language", crate::lang::GRAMMAR),
     ("environment", crate::effect::environment::ALLOW_LIST),
+    ("integrations", include_str!("../integrations.md")),
     ("judge", crate::check::judge::PROTOCOL),
     ("proposer", crate::plan::proposal::PROTOCOL),
 ];

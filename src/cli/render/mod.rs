@@ -2,6 +2,7 @@
 
 pub mod diagnostic;
 pub mod diff;
+pub mod html;
 pub mod report;
 pub mod style;
 pub mod test;

@@ -1,0 +1,380 @@
+//! How does a run look in a browser? One page that needs nothing else: no script, no request, no font.
+//!
+//! Everything foreign is text between tags or inside a quoted attribute, escaped; and should an escape be missing one day, the
+//! page's own policy forbids scripts, requests and frames.
+
+use super::style::{count, duration};
+use crate::base::inert::inert;
+use crate::base::word::visible;
+use crate::check::outcome::Status;
+use crate::plan::explain::sentence;
+use crate::plan::explain::text::{command_line, omission, settings};
+use crate::plan::{Coverage, Plan, Rewrite, Step};
+use crate::run::record::StepRecord;
+use crate::run::report::Report;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+/// The most bytes of a step's log on the page: its beginning and its end.
+pub const LOG_SHOWN: usize = 64 << 10;
+/// The most bytes of all logs. Failures come first.
+pub const LOGS_SHOWN: usize = 8 << 20;
+/// Matched files that a reason names.
+const FILES: usize = 20;
+
+/// What a page shows beside report and plan.
+#[derive(Debug, Default)]
+pub struct Record {
+    /// When the run began, by the wall clock (RFC 3339).
+    pub started_at: Option<String>,
+    /// The tries, in the order in which they began.
+    pub tries: Vec<Try>,
+    /// What steps wrote, by step id: raw bytes, bounded by the caller to about [`LOG_SHOWN`], and how many bytes are left out
+    /// behind the first half.
+    pub logs: BTreeMap<String, Log>,
+}
+
+/// A try, as the journal has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Try {
+    /// The step.
+    pub id: String,
+    /// From 1.
+    pub attempt: u32,
+    /// In milliseconds since the run's start.
+    pub from: u64,
+    /// Likewise; absent when its end is not recorded.
+    pub to: Option<u64>,
+    /// What it came to.
+    pub status: Option<Status>,
+}
+
+/// Beginning and end of a log.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Log {
+    /// The first bytes, or all.
+    pub head: Vec<u8>,
+    /// How many bytes are left out.
+    pub omitted: u64,
+    /// The last bytes.
+    pub tail: Vec<u8>,
+}
+
+/// The page.
+#[must_use]
+pub fn page(report: &Report, plan: &Plan, record: &Record) -> String {
+    let mut out = String::with_capacity(1 << 16);
+    let verdict = report.verdict.name().replace('_', " ");
+    let _ = write!(
+        out,
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta http-equiv=\"Content-Security-Policy\" \
+         content=\"default-src 'none'; style-src 'unsafe-inline'\">\n<meta name=\"viewport\" content=\"width=device-width\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n<title>{} · vplan</title>\n<style>{STYLE}</style>\n</head>\n<body>\n",
+        text(&verdict)
+    );
+    head(&mut out, report, plan, record, &verdict);
+    notes(&mut out, report);
+    timeline(&mut out, report, record);
+    rewrites(&mut out, report);
+    steps(&mut out, report, plan, record);
+    left_out(&mut out, report);
+    let _ = write!(out, "</body>\n</html>\n");
+    out
+}
+
+fn head(out: &mut String, report: &Report, plan: &Plan, record: &Record, verdict: &str) {
+    let tone = if report.exit_code == 0 { "good" } else { "bad" };
+    let _ = write!(out, "<header>\n<h1 class=\"{tone}\">{}</h1>\n", text(verdict));
+    if let Some(reason) = &report.reason {
+        let _ = writeln!(out, "<p class=\"reason\">{}</p>", text(reason));
+    }
+    let passed = report.steps.iter().filter(|s| s.status.is_pass()).count();
+    let coverage = match report.coverage {
+        Coverage::Full => "full",
+        Coverage::Narrowed => "narrowed",
+    };
+    let changed = plan.request.changed.files().len();
+    let mut facts: Vec<(&str, String)> = vec![
+        ("steps", format!("{passed} of {} passed", report.steps.len())),
+        ("coverage", coverage.to_owned()),
+        ("time", duration(report.duration_ms)),
+        ("exit code", report.exit_code.to_string()),
+        ("changed", count(changed, "file")),
+        ("attempt", format!("{}, {} left", report.attempt, report.retries_remaining)),
+        ("run", report.run_id.clone()),
+    ];
+    facts.extend(record.started_at.clone().map(|at| ("started", at)));
+    facts.extend(report.plan_digest.as_ref().map(|d| ("plan", d.to_string())));
+    facts.extend(report.tree.clone().map(|t| ("tree", t)));
+    facts.extend(plan.contract.as_ref().map(|c| ("contract", c.path.to_string())));
+    out.push_str("<dl>\n");
+    for (name, value) in facts {
+        let _ = writeln!(out, "<div><dt>{name}</dt><dd>{}</dd></div>", text(&value));
+    }
+    out.push_str("</dl>\n</header>\n");
+}
+
+fn notes(out: &mut String, report: &Report) {
+    for note in &report.notes {
+        let _ = writeln!(out, "<p class=\"note\">{}</p>", text(&note.message));
+    }
+    for refusal in &report.refusals {
+        let what = format!("{} was not applied: {}", refusal.recovery_rule, refusal.reason);
+        let _ = writeln!(out, "<p class=\"note\">{}</p>", text(&what));
+    }
+}
+
+/// A row for each step, a bar for each try. Places are in thousandths of the whole: whole numbers look the same everywhere.
+fn timeline(out: &mut String, report: &Report, record: &Record) {
+    let whole =
+        record.tries.iter().map(|t| t.to.unwrap_or(t.from)).chain([report.duration_ms]).max().unwrap_or(0).max(1);
+    let place = |at: u64| u128::from(at) * 10_000 / u128::from(whole);
+    let mut tries: BTreeMap<&str, Vec<&Try>> = BTreeMap::new();
+    for one in &record.tries {
+        tries.entry(&one.id).or_default().push(one);
+    }
+    if tries.is_empty() {
+        return;
+    }
+    let _ = write!(out, "<section>\n<h2>timeline</h2>\n<div class=\"timeline\">\n");
+    let gone = record.tries.iter().map(|t| t.id.as_str()).filter(|id| !report.steps.iter().any(|s| s.id == *id));
+    let gone: std::collections::BTreeSet<&str> = gone.collect();
+    let ids = report.steps.iter().map(|s| s.id.as_str()).chain(gone);
+    for (index, id) in ids.enumerate() {
+        let Some(tries) = tries.get(id) else { continue };
+        let _ = write!(
+            out,
+            "<a class=\"row\" href=\"#s{index}\"><span class=\"id\">{}</span><span class=\"lane\">",
+            text(id)
+        );
+        for one in tries {
+            let (from, to) = (place(one.from), place(one.to.unwrap_or(whole)));
+            let took = one.to.map_or("no end".to_owned(), |to| duration(to.saturating_sub(one.from)));
+            let title = format!("try {}: {took}, {}", one.attempt, one.status.map_or("interrupted", Status::name));
+            let _ = write!(
+                out,
+                "<i class=\"{}\" style=\"left:{}.{:02}%;width:max(3px,{}.{:02}%)\" title=\"{}\"></i>",
+                tone(one.status),
+                from / 100,
+                from % 100,
+                to.saturating_sub(from) / 100,
+                to.saturating_sub(from) % 100,
+                text(&title)
+            );
+        }
+        out.push_str("</span></a>\n");
+    }
+    let _ = write!(out, "</div>\n<p class=\"axis\"><span>0</span><span>{}</span></p>\n</section>\n", duration(whole));
+}
+
+fn rewrites(out: &mut String, report: &Report) {
+    if report.rewrites.is_empty() {
+        return;
+    }
+    let _ = write!(out, "<section>\n<h2>repairs of the plan</h2>\n");
+    for Rewrite { coverage, evidence, next_commands, previous_commands, reason, recovery_rule, .. } in &report.rewrites
+    {
+        let verifies = match coverage {
+            Coverage::Full => "verifies the same",
+            Coverage::Narrowed => "verifies less",
+        };
+        let _ = writeln!(out, "<h3>{} <small>{verifies}</small></h3><p>{}</p>", text(recovery_rule), text(reason));
+        if let Some(evidence) = evidence {
+            let _ = writeln!(out, "<p>because: <code>{}</code></p>", text(evidence));
+        }
+        for (name, list) in [("before", previous_commands), ("after", next_commands)] {
+            let lines: Vec<String> = list.iter().map(|c| text(c)).collect();
+            let _ = writeln!(out, "<h4>{name}</h4><pre>{}</pre>", lines.join("\n"));
+        }
+    }
+    out.push_str("</section>\n");
+}
+
+fn steps(out: &mut String, report: &Report, plan: &Plan, record: &Record) {
+    let _ = write!(out, "<section>\n<h2>steps</h2>\n");
+    let planned: BTreeMap<&str, &Step> = plan.steps.iter().map(|s| (s.id.as_str(), s)).collect();
+    let mut left = LOGS_SHOWN;
+    // The room for logs goes to what is looked at first.
+    let mut shown: BTreeMap<usize, String> = BTreeMap::new();
+    let order =
+        |failures: bool| report.steps.iter().enumerate().filter(move |(_, s)| s.status.is_failure() == failures);
+    for (index, step) in order(true).chain(order(false)) {
+        let Some(log) = record.logs.get(&step.id) else { continue };
+        let text = log_text(log);
+        if text.len() <= left {
+            left -= text.len();
+            shown.insert(index, text);
+        }
+    }
+    for (index, step) in report.steps.iter().enumerate() {
+        self::step(out, index, step, planned.get(step.id.as_str()).copied(), shown.get(&index));
+    }
+    for (name, list) in [("earlier evidence that no longer counts", &report.superseded)] {
+        if !list.is_empty() {
+            let _ = writeln!(out, "<h3>{name}</h3>");
+            for (index, step) in list.iter().enumerate() {
+                self::step(out, report.steps.len() + index, step, None, None);
+            }
+        }
+    }
+    out.push_str("</section>\n");
+}
+
+fn step(out: &mut String, index: usize, record: &StepRecord, step: Option<&Step>, log: Option<&String>) {
+    let open = if record.status.is_failure() { " open" } else { "" };
+    let time = if record.tries > 0 { duration(record.duration_ms) } else { String::new() };
+    let status = record.status.name().replace('_', " ");
+    let _ = write!(
+        out,
+        "<details id=\"s{index}\"{open}>\n<summary><b class=\"{}\">{status}</b> <span class=\"id\">{}</span> <span \
+         class=\"time\">{time}</span> <code>{}</code></summary>\n",
+        tone(Some(record.status)),
+        text(&record.id),
+        text(&record.command)
+    );
+    if let Some(detail) = &record.detail {
+        let _ = writeln!(out, "<p>{}</p>", text(detail));
+    }
+    if let Some(step) = step {
+        let _ = writeln!(
+            out,
+            "<p class=\"faint\">{} · <code>{}</code></p>",
+            text(&settings(step).join(", ")),
+            text(&command_line(step))
+        );
+        let reasons: Vec<String> =
+            step.reasons.iter().map(|r| format!("<li>{}</li>", text(&sentence(r, FILES)))).collect();
+        if !reasons.is_empty() {
+            let _ = writeln!(out, "<ul class=\"why\">{}</ul>", reasons.concat());
+        }
+    }
+    let mut facts: Vec<String> = Vec::new();
+    facts
+        .extend(record.tests.map(|t| format!("{} tests passed, {} failed, {} skipped", t.passed, t.failed, t.skipped)));
+    facts.extend(record.errors.map(|n| count(usize::try_from(n).unwrap_or(usize::MAX), "error")));
+    facts.extend(record.warnings.map(|n| count(usize::try_from(n).unwrap_or(usize::MAX), "warning")));
+    facts.extend(record.exit_code.map(|code| format!("exit code {code}")));
+    facts.extend(record.signal.clone());
+    facts.extend((record.tries > 1).then(|| format!("{} tries", record.tries)));
+    facts.extend(
+        (record.leaked > 0).then(|| format!("{} left behind and stopped", count(record.leaked as usize, "process"))),
+    );
+    facts.extend(record.failure_code.clone());
+    if !facts.is_empty() {
+        let _ = writeln!(out, "<p class=\"faint\">{}</p>", text(&facts.join(" · ")));
+    }
+    if let Some(reasoning) = &record.reasoning {
+        let _ = writeln!(out, "<blockquote>{}</blockquote>", lines(reasoning));
+    }
+    for problem in &record.problems {
+        let _ = writeln!(out, "<p class=\"note\">{}</p>", text(problem));
+    }
+    if !record.diagnostics.is_empty() {
+        out.push_str("<table>\n<tr><th>place</th><th>severity</th><th>code</th><th>message</th></tr>\n");
+        for finding in &record.diagnostics {
+            let number = |n: Option<u64>| n.map_or(String::new(), |n| format!(":{n}"));
+            let place =
+                format!("{}{}{}", finding.file.as_deref().unwrap_or(""), number(finding.line), number(finding.column));
+            let _ = writeln!(
+                out,
+                "<tr><td><code>{}</code></td><td>{}</td><td>{}</td><td>{}</td></tr>",
+                text(&place),
+                format!("{:?}", finding.severity).to_lowercase(),
+                text(finding.code.as_deref().unwrap_or("")),
+                lines(&finding.message)
+            );
+        }
+        out.push_str("</table>\n");
+    }
+    for test in &record.failed_tests {
+        let _ = writeln!(out, "<h4>{}</h4>", text(&test.name));
+        if let Some(message) = &test.message {
+            let _ = writeln!(out, "<pre>{}</pre>", lines(message));
+        }
+    }
+    match log {
+        Some(log) => {
+            let _ = writeln!(out, "<details class=\"log\"{open}><summary>output</summary><pre>{log}</pre></details>");
+        }
+        None => {
+            for (name, tail) in [("standard output", &record.stdout_tail), ("standard error", &record.stderr_tail)] {
+                if !tail.trim().is_empty() {
+                    let _ = writeln!(out, "<h4>{name}, its end</h4><pre>{}</pre>", lines(tail));
+                }
+            }
+        }
+    }
+    out.push_str("</details>\n");
+}
+
+fn left_out(out: &mut String, report: &Report) {
+    if report.omitted.is_empty() {
+        return;
+    }
+    let _ = write!(out, "<section>\n<h2>left out</h2>\n<table>\n<tr><th>check</th><th>why</th></tr>\n");
+    for omitted in &report.omitted {
+        let class = if omitted.narrows { " class=\"warn\"" } else { "" };
+        let _ = writeln!(out, "<tr{class}><td>{}</td><td>{}</td></tr>", text(&omitted.id), text(&omission(omitted)));
+    }
+    out.push_str("</table>\n</section>\n");
+}
+
+fn log_text(log: &Log) -> String {
+    let mut shown = lines(&inert(&log.head));
+    if log.omitted > 0 {
+        let _ = write!(shown, "\n<b>… {} bytes left out …</b>\n", log.omitted);
+    }
+    shown.push_str(&lines(&inert(&log.tail)));
+    shown
+}
+
+fn tone(status: Option<Status>) -> &'static str {
+    match status {
+        Some(Status::Passed | Status::Cached) => "good",
+        Some(Status::PassedWithWarnings | Status::Flaky) => "warn",
+        Some(Status::Failed | Status::TimedOut | Status::Errored) => "bad",
+        Some(Status::Skipped | Status::NotRun) | None => "off",
+    }
+}
+
+/// Foreign text on one line, for an element's content or a quoted attribute.
+fn text(foreign: &str) -> String {
+    escape(&visible(foreign.as_bytes()))
+}
+
+/// Foreign text of several lines.
+fn lines(foreign: &str) -> String {
+    escape(&inert(foreign.as_bytes()))
+}
+
+fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+const STYLE: &str = include_str!("html.css");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn foreign_text_is_text() {
+        assert_eq!(
+            text("<script>alert(\"1\")</script>&'"),
+            "&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt;&amp;&#39;"
+        );
+        assert_eq!(lines("a\n</pre><b>\u{1b}[31m"), "a\n&lt;/pre&gt;&lt;b&gt;");
+        assert!(!text("a\nb\u{202e}").contains(['\n', '\u{202e}']));
+    }
+}

@@ -1,0 +1,147 @@
+//! What `vplan help integrations` shows works in the tools that it is for, where this machine has them.
+
+use crate::support::Project;
+use crate::support::tree::is_there;
+use std::ffi::OsString;
+use std::process::{Command, Output, Stdio};
+
+const TOPIC: &str = include_str!("../src/cli/integrations.md");
+
+/// The block with this name.
+fn block(kind: &str) -> &'static str {
+    let (_, rest) = TOPIC.split_once(&format!("```{kind}\n")).unwrap_or_else(|| panic!("no block {kind}"));
+    rest.split_once("\n```").unwrap().0
+}
+
+/// A project whose staged change breaks its check when `broken` stands in it; `vplan` is on its PATH.
+fn project() -> Project {
+    let project = Project::contract(
+        "vplan 1\ngate {\n  retries 1\n}\nwhenChangedAny \"src/**\" {\n  check sound: grep -q good src/a\n}\n",
+    );
+    project.write("src/a", "good\n");
+    project.commit("a good start");
+    project
+}
+
+fn path() -> OsString {
+    let own = std::path::Path::new(env!("CARGO_BIN_EXE_vplan")).parent().unwrap();
+    let rest = std::env::var_os("PATH").unwrap();
+    std::env::join_paths([own.to_owned()].into_iter().chain(std::env::split_paths(&rest))).unwrap()
+}
+
+fn command(project: &Project, program: &str, args: &[&str]) -> Command {
+    let mut command = Command::new(program);
+    let home = project.parent().join("home");
+    command.args(args).current_dir(project.root()).env("PATH", path()).env("HOME", &home);
+    command.env("XDG_STATE_HOME", home.join("state")).env_remove("GITHUB_ACTIONS").stdin(Stdio::null());
+    command
+}
+
+fn output(project: &Project, program: &str, args: &[&str]) -> Output {
+    command(project, program, args).output().unwrap()
+}
+
+fn tools(names: &[&'static str]) -> Vec<&'static str> {
+    let (there, missing): (Vec<&str>, Vec<&str>) = names.iter().copied().partition(|n| is_there(n));
+    if !missing.is_empty() {
+        eprintln!("SKIPPED: {missing:?} not on this machine");
+    }
+    there
+}
+
+#[test]
+fn pre_commit_and_prek() {
+    for tool in tools(&["pre-commit", "prek"]) {
+        let project = project();
+        project.write(".pre-commit-config.yaml", format!("{}\n", block("yaml pre-commit")));
+        project.write("src/a", "broken\n");
+        project.git(&["add", "-A"]);
+        let refused = output(&project, tool, &["run"]);
+        let said = String::from_utf8_lossy(&refused.stdout).into_owned() + &String::from_utf8_lossy(&refused.stderr);
+        assert!(!refused.status.success() && said.contains("sound"), "{tool}: {said}");
+        project.write("src/a", "good and new\n");
+        project.git(&["add", "-A"]);
+        let passed = output(&project, tool, &["run"]);
+        assert!(passed.status.success(), "{tool}: {}", String::from_utf8_lossy(&passed.stdout));
+        // A deleted file must not let the hook be left out.
+        project.git(&["rm", "-q", "-f", "src/a"]);
+        assert!(!output(&project, tool, &["run"]).status.success(), "{tool}: a deleted file");
+    }
+}
+
+#[test]
+fn the_hook_definition_of_this_repository() {
+    let root = env!("CARGO_MANIFEST_DIR");
+    for tool in tools(&["pre-commit", "prek"]) {
+        // A repository of its own: the tools take the definition from a commit.
+        let hooks = Project::git_with(&[(
+            ".pre-commit-hooks.yaml",
+            &std::fs::read_to_string(format!("{root}/.pre-commit-hooks.yaml")).unwrap(),
+        )]);
+        let project = project();
+        let from = hooks.root().to_string_lossy().into_owned();
+        project.write("src/a", "good\nand more\n");
+        project.git(&["add", "-A"]);
+        let tried = output(&project, tool, &["try-repo", &from, "vplan-system"]);
+        let said = String::from_utf8_lossy(&tried.stdout).into_owned() + &String::from_utf8_lossy(&tried.stderr);
+        assert!(tried.status.success() && said.contains("Passed"), "{tool}: {said}");
+    }
+}
+
+#[test]
+fn lefthook() {
+    for tool in tools(&["lefthook"]) {
+        let project = project();
+        project.write("lefthook.yml", format!("{}\n", block("yaml lefthook")));
+        project.write("src/a", "broken\n");
+        project.git(&["add", "-A"]);
+        let refused = output(&project, tool, &["run", "pre-commit"]);
+        assert!(!refused.status.success(), "{}", String::from_utf8_lossy(&refused.stdout));
+        project.write("src/a", "good and new\n");
+        project.git(&["add", "-A"]);
+        let passed = output(&project, tool, &["run", "pre-commit"]);
+        assert!(passed.status.success(), "{}", String::from_utf8_lossy(&passed.stdout));
+    }
+}
+
+/// The agent stops when everything passes, is sent back with feedback when something fails, and is let go when vplan gives up.
+#[test]
+fn a_stop_hook() {
+    let project = project();
+    project.script("stop.sh", &format!("{}\n", block("sh stop-hook")));
+    project.commit("a hook");
+    let stop = || {
+        use std::io::Write as _;
+        let mut child = command(&project, "./stop.sh", &[]);
+        let child = child.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = child.spawn().unwrap();
+        child.stdin.take().unwrap().write_all(b"{\"session_id\": \"s-1\", \"stop_hook_active\": false}\n").unwrap();
+        let out = child.wait_with_output().unwrap();
+        (out.status.code(), String::from_utf8(out.stderr).unwrap())
+    };
+    assert_eq!(stop().0, Some(0), "nothing changed, nothing to verify");
+    project.write("src/a", "broken\n");
+    let (code, said) = stop();
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("sound") && said.contains("grep"), "{said}");
+    // `retries 1`: the second failed round is the last.
+    let (code, said) = stop();
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("a person must look"), "{said}");
+    project.write("contracts/verify.vplan", "nonsense\n");
+    assert_eq!(stop().0, Some(1), "a broken contract is nobody's work to repair here");
+}
+
+/// What the CI snippets run is a command line that vplan takes.
+#[test]
+fn the_snippets_say_what_vplan_understands() {
+    for line in TOPIC.lines().filter_map(|l| l.trim().trim_start_matches("- ").split_once("vplan run").map(|(_, r)| r))
+    {
+        let words = line.split(['>', '`', '"', ';']).next().unwrap().split_whitespace();
+        let words: Vec<&str> = std::iter::once("run").chain(words).filter(|w| !w.starts_with('$')).collect();
+        let words: Vec<&str> = words.into_iter().chain(["--help"]).collect();
+        let help = Command::new(env!("CARGO_BIN_EXE_vplan")).args(&words).output().unwrap();
+        assert!(help.status.success(), "{words:?}");
+    }
+    serde_json::from_str::<serde_json::Value>(block("json agent-settings")).unwrap();
+}
