@@ -1,7 +1,7 @@
 //! May an earlier pass stand for a step, at this point of this run?
 
 use super::entry::Entry;
-use super::key::{Parts, Print, all_of, depends_on, predecessors};
+use super::key::{Order, Parts, Print, all_of, depends_on};
 use crate::base::glob::automaton::{Limits, Region, atoms};
 use crate::base::glob::overlap::overlaps;
 use crate::base::path::RepoPath;
@@ -110,11 +110,11 @@ pub fn eligible(step: &Step) -> Result<(), Why> {
     Ok(())
 }
 
-/// Whether the plan, and what has happened of it, leave room for an earlier pass of a step.
+/// Whether the plan, and what has happened of it, leave room for an earlier pass of a step. `order` is the plan's.
 ///
 /// # Errors
 /// Why not.
-pub fn barrier(plan: &Plan, index: usize, past: &Past) -> Result<(), Why> {
+pub fn barrier(plan: &Plan, order: &Order, index: usize, past: &Past) -> Result<(), Why> {
     let Some(step) = plan.steps.get(index) else { return Err(Why::Unknown) };
     eligible(step)?;
     if past.tried.contains(&step.id) {
@@ -124,7 +124,7 @@ pub fn barrier(plan: &Plan, index: usize, past: &Past) -> Result<(), Why> {
     if let Some(other) = plan.steps.iter().take(index).find(cleans) {
         return Err(Why::Cleaned(visible(other.id.as_bytes())));
     }
-    let before = predecessors(plan, index);
+    let before = order.before(index);
     let ran = before.iter().filter_map(|i| plan.steps.get(*i)).filter(|s| past.ran.contains(&s.id));
     match ran.into_iter().find(|s| !makes_only_inputs(s, step)) {
         Some(other) => Err(Why::Ran(visible(other.id.as_bytes()))),
@@ -192,6 +192,10 @@ mod tests {
         Some(all_of(&globs(list)))
     }
 
+    fn barrier_of(plan: &Plan, index: usize, past: &Past) -> Result<(), Why> {
+        barrier(plan, &Order::new(plan), index, past)
+    }
+
     #[test]
     fn what_is_never_reused() {
         let with = |change: fn(&mut Step)| {
@@ -238,17 +242,17 @@ mod tests {
             (2, &["b"], ran("b")),
             (2, &["a", "b"], ran("b")),
         ] {
-            assert_eq!(barrier(&plan, index, &past(ran_before)), want, "{index} {ran_before:?}");
+            assert_eq!(barrier_of(&plan, index, &past(ran_before)), want, "{index} {ran_before:?}");
         }
         let mut narrower = plan.clone();
         narrower.steps[2].inputs = select(&["src/**", "gen/*.c"]);
-        assert_eq!(barrier(&narrower, 2, &past(&["a"])), ran("a"), "only a part of what it made");
+        assert_eq!(barrier_of(&narrower, 2, &past(&["a"])), ran("a"), "only a part of what it made");
         narrower.steps[2].requires = globs(&["gen"]);
-        assert_eq!(barrier(&narrower, 2, &past(&["a"])), ran("a"), "`gen/**` is more than `gen` and `gen/*.c`");
+        assert_eq!(barrier_of(&narrower, 2, &past(&["a"])), ran("a"), "`gen/**` is more than `gen` and `gen/*.c`");
         narrower.steps[2].requires = globs(&["gen/**"]);
-        assert_eq!(barrier(&narrower, 2, &past(&["a"])), Ok(()), "what it requires counts as well");
+        assert_eq!(barrier_of(&narrower, 2, &past(&["a"])), Ok(()), "what it requires counts as well");
         let again = Past { tried: BTreeSet::from(["c".to_owned()]), ..Past::default() };
-        assert_eq!(barrier(&plan, 2, &again), Err(Why::Again));
+        assert_eq!(barrier_of(&plan, 2, &again), Err(Why::Again));
     }
 
     #[test]
@@ -258,11 +262,11 @@ mod tests {
         build.produces = globs(&["dist/app"]);
         build.inputs = select(&["src/**"]);
         let before = plan(vec![clean.clone(), build.clone()]);
-        assert_eq!(barrier(&before, 1, &Past::default()), Err(Why::Cleaned("clean".to_owned())));
+        assert_eq!(barrier_of(&before, 1, &Past::default()), Err(Why::Cleaned("clean".to_owned())));
         let after = plan(vec![build.clone(), clean.clone()]);
-        assert_eq!(barrier(&after, 0, &Past::default()), Ok(()));
+        assert_eq!(barrier_of(&after, 0, &Past::default()), Ok(()));
         clean.cleans = globs(&["target/**"]);
-        assert_eq!(barrier(&plan(vec![clean, build]), 1, &Past::default()), Ok(()));
+        assert_eq!(barrier_of(&plan(vec![clean, build]), 1, &Past::default()), Ok(()));
     }
 
     #[test]

@@ -74,7 +74,7 @@ mod tests {
             judging: super::super::key::JUDGING,
             place: Digest::of(b"/repo"),
             platform: "x".to_owned(),
-            predecessors: Vec::new(),
+            predecessors: Digest::of(b""),
             settings: Digest::of(b"s"),
             tools: Vec::new(),
             vplan: "0".to_owned(),

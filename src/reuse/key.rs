@@ -90,8 +90,8 @@ pub struct Parts {
     pub place: Digest,
     /// The system and its processor.
     pub platform: String,
-    /// The [`settings`] of all steps that must be over before it, sorted.
-    pub predecessors: Vec<Digest>,
+    /// The [`settings`] of all steps that must be over before it, in no order, as one.
+    pub predecessors: Digest,
     /// [`settings`] of the step itself.
     pub settings: Digest,
     /// The program that its command names, then that program's interpreter, and so on.
@@ -158,30 +158,51 @@ pub fn settings(step: &Step) -> Digest {
     })
 }
 
-/// The indices of all steps that must be over before a step, directly or not, ascending.
-#[must_use]
-pub fn predecessors(plan: &Plan, step: usize) -> BTreeSet<usize> {
-    let index: BTreeMap<&str, usize> = plan.steps.iter().enumerate().map(|(i, s)| (s.id.as_str(), i)).collect();
-    let mut found = BTreeSet::new();
-    let mut open = vec![step];
-    while let Some(here) = open.pop() {
-        let Some(step) = plan.steps.get(here) else { continue };
-        for before in step.after.iter().chain(&step.needs).filter_map(|id| index.get(id.as_str())) {
-            if *before < here && found.insert(*before) {
-                open.push(*before);
-            }
-        }
-    }
-    found
+/// The steps of a plan: what each one's settings are, and what must be over before it. Made once a plan.
+#[derive(Clone, Debug)]
+pub struct Order {
+    /// Direct predecessors by constraints, as indices.
+    direct: Vec<Vec<usize>>,
+    settings: Vec<Digest>,
 }
 
-/// The settings of all steps before a step, for [`Parts::predecessors`].
-#[must_use]
-pub fn settings_before(plan: &Plan, step: usize) -> Vec<Digest> {
-    let mut list: Vec<Digest> =
-        predecessors(plan, step).into_iter().filter_map(|i| plan.steps.get(i)).map(settings).collect();
-    list.sort();
-    list
+impl Order {
+    /// Of a plan.
+    #[must_use]
+    pub fn new(plan: &Plan) -> Self {
+        let index: BTreeMap<&str, usize> = plan.steps.iter().enumerate().map(|(i, s)| (s.id.as_str(), i)).collect();
+        let direct = plan.steps.iter().enumerate().map(|(own, step)| {
+            let before = step.after.iter().chain(&step.needs).filter_map(|id| index.get(id.as_str()).copied());
+            before.filter(|i| *i < own).collect()
+        });
+        Self { direct: direct.collect(), settings: plan.steps.iter().map(settings).collect() }
+    }
+
+    /// The indices of all steps that must be over before a step, directly or not, ascending.
+    #[must_use]
+    pub fn before(&self, step: usize) -> BTreeSet<usize> {
+        let mut found = BTreeSet::new();
+        let mut open = vec![step];
+        while let Some(here) = open.pop() {
+            open.extend(self.direct.get(here).into_iter().flatten().filter(|before| found.insert(**before)));
+        }
+        found
+    }
+
+    /// For [`Parts::predecessors`].
+    #[must_use]
+    pub fn settings_before(&self, step: usize) -> Digest {
+        let mut list: Vec<&Digest> = self.before(step).into_iter().filter_map(|i| self.settings.get(i)).collect();
+        list.sort();
+        let bytes: Vec<u8> = list.into_iter().flat_map(Digest::as_bytes).copied().collect();
+        Digest::of(&bytes)
+    }
+
+    /// For [`Parts::settings`].
+    #[must_use]
+    pub fn settings(&self, step: usize) -> Option<Digest> {
+        self.settings.get(step).cloned()
+    }
 }
 
 /// What a step depends on, as lists of files of which any may select: `inputs`, and `requires`, which names artifacts that it
@@ -248,8 +269,13 @@ mod tests {
         let mut chain = plan(["a", "b", "c", "d"].iter().map(|id| step(id)).collect());
         chain.steps[1].after = vec!["a".into()];
         chain.steps[2].needs = vec!["b".into()];
-        assert_eq!(predecessors(&chain, 2), BTreeSet::from([0, 1]));
-        assert_eq!(predecessors(&chain, 3), BTreeSet::new());
+        let order = Order::new(&chain);
+        assert_eq!(order.before(2), BTreeSet::from([0, 1]));
+        assert_eq!(order.before(3), BTreeSet::new());
+        chain.steps[0].timeout_ms = 7;
+        let other = Order::new(&chain);
+        assert_ne!(order.settings_before(2), other.settings_before(2), "a step before it is another one");
+        assert_eq!(order.settings_before(3), other.settings_before(3));
     }
 
     #[test]

@@ -15,7 +15,7 @@ use vplan::check::evidence::EarlierPass;
 use vplan::plan::{Plan, Step};
 use vplan::reuse::decide::{Past, barrier, eligible, stands};
 use vplan::reuse::entry::{Entry, Product};
-use vplan::reuse::key::{FileSet, JUDGING, Parts, Print, Prints, Tool, all_of, depends_on, settings, settings_before};
+use vplan::reuse::key::{FileSet, JUDGING, Order, Parts, Print, Prints, Tool, all_of, depends_on, settings};
 
 const FILES: [&str; 6] = ["src/a", "src/b", "src/sub/c", "gen/x", "dist/app", "other"];
 const INPUTS: [&[&str]; 6] =
@@ -195,7 +195,11 @@ impl Bench {
             judging: JUDGING,
             place: nothing.clone(),
             platform: String::new(),
-            predecessors: if self.broken == Broken::Predecessors { Vec::new() } else { settings_before(plan, index) },
+            predecessors: if self.broken == Broken::Predecessors {
+                nothing.clone()
+            } else {
+                Order::new(plan).settings_before(index)
+            },
             settings: if self.broken == Broken::Settings { nothing } else { settings(step) },
             tools: vec![Tool {
                 digest: Digest::of(&[unless(Broken::Tools, self.world.tool)]),
@@ -217,7 +221,7 @@ impl Bench {
             *world.hidden.entry(members[index]).or_default() += 1;
         }
         // What such a step leaves behind is seen by those that come after it, unless it says all that it makes.
-        for before in vplan::reuse::key::predecessors(plan, index) {
+        for before in Order::new(plan).before(index) {
             if self.shapes[members[before]].inputs.is_none() && plan.steps[before].produces.is_empty() {
                 let member = members[before];
                 seen.push_str(&format!(" {member} {:?}", world.hidden.get(&member)));
@@ -249,7 +253,7 @@ impl Bench {
             let blind = Step { cleans: Vec::new(), ..step.clone() };
             let free = match self.broken {
                 Broken::Cleaners if !step.cleans.is_empty() => eligible(&blind),
-                _ => barrier(&plan, index, &history),
+                _ => barrier(&plan, &Order::new(&plan), index, &history),
             };
             past.tried.insert(step.id.clone());
             let parts = self.parts(&plan, index);

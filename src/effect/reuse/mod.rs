@@ -19,7 +19,7 @@ use crate::check::outcome::Status;
 use crate::plan::{Note, Plan, Step};
 use crate::reuse::decide::{Past, Use, Why, barrier, eligible, keeps, stands};
 use crate::reuse::entry::{Entry, Product};
-use crate::reuse::key::{JUDGING, Parts, all_of, depends_on, settings, settings_before};
+use crate::reuse::key::{JUDGING, Order, Parts, all_of, depends_on};
 use crate::run::record::{Confirmation, StepRecord};
 use results::{Bounds, Kept, Results};
 use scan::Scan;
@@ -61,6 +61,21 @@ struct State {
     confirmations: BTreeMap<String, Confirmation>,
     notes: Vec<String>,
     kept: usize,
+    /// Of the plan that was asked about last, by its digest.
+    order: Option<(Digest, Arc<Order>)>,
+}
+
+impl State {
+    fn order(&mut self, plan: &Plan) -> Arc<Order> {
+        if let Some((digest, order)) = &self.order
+            && plan.digest.as_ref() == Some(digest)
+        {
+            return Arc::clone(order);
+        }
+        let order = Arc::new(Order::new(plan));
+        self.order = plan.digest.clone().map(|digest| (digest, Arc::clone(&order)));
+        order
+    }
 }
 
 /// A step that runs.
@@ -128,7 +143,8 @@ impl<'a> Recall<'a> {
         let step = plan.steps.get(index)?;
         let free = {
             let mut state = self.state();
-            let free = barrier(plan, index, &state.past);
+            let order = state.order(plan);
+            let free = barrier(plan, &order, index, &state.past);
             state.past.tried.insert(step.id.clone());
             free
         };
@@ -306,6 +322,7 @@ impl<'a> Recall<'a> {
     fn look_at(&self, plan: &Plan, index: usize) -> Result<Look, String> {
         let step = plan.steps.get(index).ok_or("there is no such step")?;
         let environment = self.environment.of_step(self.root, step);
+        let order = self.state().order(plan);
         let wanted = depends_on(step);
         let files = self.scan(&wanted)?;
         if files.0.is_empty() {
@@ -333,8 +350,8 @@ impl<'a> Recall<'a> {
             judging: JUDGING,
             place: Digest::of(self.root.path().as_os_str().as_bytes()),
             platform: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
-            predecessors: settings_before(plan, index),
-            settings: settings(step),
+            predecessors: order.settings_before(index),
+            settings: order.settings(index).ok_or("there is no such step")?,
             tools,
             vplan: env!("CARGO_PKG_VERSION").to_owned(),
         };

@@ -291,7 +291,7 @@ mod tests {
             judging: 1,
             place: Digest::of(b""),
             platform: String::new(),
-            predecessors: Vec::new(),
+            predecessors: Digest::of(b""),
             settings: Digest::of(b""),
             tools: Vec::new(),
             vplan: String::new(),
