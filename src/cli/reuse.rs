@@ -42,8 +42,7 @@ impl Reuse {
         global: &Global,
         session: &Session,
         plan: &Plan,
-        root: &'a Root,
-        environment: &'a Environment,
+        of: (&'a Root, &'a Environment),
         run_id: &str,
         counts: bool,
     ) -> (Option<Recall<'a>>, Vec<Note>) {
@@ -52,7 +51,7 @@ impl Reuse {
         }
         let opened = state(global, &session.site).map_err(|failure| failure.message).and_then(|state| {
             let results = Results::open(&state).map_err(|e| unavailable(&e))?;
-            Recall::new(root, session.git().cloned(), environment, results, self.how(counts), run_id)
+            Recall::new(of.0, session.git().cloned(), of.1, results, self.how(counts), run_id)
                 .map_err(|e| unavailable(&e))
         });
         match opened {

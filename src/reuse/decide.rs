@@ -196,6 +196,8 @@ mod tests {
         barrier(plan, &Order::new(plan), index, past)
     }
 
+    type Row = (&'static str, fn(&mut Step), bool);
+
     #[test]
     fn what_is_never_reused() {
         let with = |change: fn(&mut Step)| {
@@ -204,7 +206,7 @@ mod tests {
             change(&mut one);
             eligible(&one).is_ok()
         };
-        let rows: [(&str, fn(&mut Step), bool); 12] = [
+        let rows: [Row; 12] = [
             ("plain", |_| {}, true),
             ("shell", |s| s.kind = Kind::Shell, true),
             ("no inputs", |s| s.inputs = None, false),

@@ -226,6 +226,8 @@ mod tests {
     use crate::arbitrary::run::{plan, step};
     use crate::check::{Kind, Severity};
 
+    type Row = (&'static str, fn(&mut Step));
+
     #[test]
     fn which_settings_have_a_say() {
         let base = step("a");
@@ -234,7 +236,7 @@ mod tests {
             change(&mut other);
             settings(&other) != settings(&base)
         };
-        let counts: [(&str, fn(&mut Step)); 12] = [
+        let counts: [Row; 12] = [
             ("argv", |s| s.argv = Some(vec![Word::from("b")])),
             ("dir", |s| s.dir = RepoPath::parse(b"sub").unwrap()),
             ("env", |s| drop(s.env.insert("A".to_owned(), Word::from("1")))),
@@ -251,7 +253,7 @@ mod tests {
         for (name, change) in counts {
             assert!(changed(change), "{name}");
         }
-        let does_not: [(&str, fn(&mut Step)); 6] = [
+        let does_not: [Row; 6] = [
             ("id", |s| s.id = "z".to_owned()),
             ("describe", |s| s.describe = Some("x".to_owned())),
             ("tags", |s| s.tags = vec!["x".to_owned()]),

@@ -95,7 +95,7 @@ pub fn run(global: &Global, args: &Run, terminal: &Terminal) -> Result<u8, Failu
     let evaluate = |step: &Step| evaluate(&beneath, step);
     let watch = |step: &Step| watch(&session, step);
     let answer = |questions: &_| session.answer(questions);
-    let (recall, notes) = args.reuse.recall(global, &session, &plan, &root, &environment, record.id(), false);
+    let (recall, notes) = args.reuse.recall(global, &session, &plan, (&root, &environment), record.id(), false);
     let question = session.questions(&beneath, global.locked);
     let judge = judge.map(|Program { argv, env, .. }| Judge { argv, env, question: &question });
     let run = verify::Run {
