@@ -31,6 +31,7 @@ mod readings;
 mod readme;
 mod records;
 mod reports;
+mod reuse;
 mod runner;
 mod std;
 mod support;
