@@ -23,6 +23,7 @@ mod modes;
 mod outputs;
 mod plan_files;
 mod props;
+mod html;
 mod init;
 mod integrations;
 mod judge;
