@@ -21,11 +21,13 @@ use serde::Serialize;
 
 /// `vplan gate`
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Exit codes: 0 complete, or go on; 2 usage; 3 contract invalid or missing; 5 the ledger cannot be used; 20 another round \
+#[command(after_help = "Examples:\n  \
+        vplan gate record --subject M1 --status done\n  \
+        vplan gate show --check\n  \
+        vplan gate reset --subject M1\n\n\
+        Exit codes: 0 complete, or go on; 2 usage; 3 contract invalid or missing; 5 the ledger cannot be used; 20 another round \
                         is needed; 21 retries used up; 22 escalated; 44 retries used up, and allowed to go on. `vplan help rounds` \
-                        explains rounds, subjects and decisions."
-)]
+                        explains rounds, subjects and decisions.")]
 pub struct Gate {
     /// What to do.
     #[command(subcommand)]

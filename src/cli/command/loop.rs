@@ -39,7 +39,11 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Args)]
 #[command(
     mut_args(not_in_a_loop),
-    after_help = "Exit codes: 0 passed; 2 usage; 3 contract invalid or missing; 4 lock or plan drift; 5 setup, also a fixer that cannot be \
+    after_help = "Examples:\n  \
+        vplan loop --fix ./repair.sh\n  \
+        vplan loop --fix 'my-agent --print' --subject M1 --max-rounds 5\n  \
+        vplan loop --fix ./repair.sh --feedback json --base main\n\n\
+        Exit codes: 0 passed; 2 usage; 3 contract invalid or missing; 4 lock or plan drift; 5 setup, also a fixer that cannot be \
                         started; 21 retries or rounds used up; 22 escalated, also a contract that was changed; 44 retries used up, and \
                         allowed to go on; 130, 143 interrupted. `vplan help rounds` says how the loop decides, and what it does not \
                         believe."

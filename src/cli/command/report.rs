@@ -19,7 +19,10 @@ use std::path::{Path, PathBuf};
 
 /// `vplan report`
 #[derive(Debug, Args)]
-#[command(after_help = format!("Exit codes: 0 shown; 2 usage, also when there is no such run; 5 the records cannot be read.\n\n`vplan help events` says what each event means.\n\n{NAMES}"))]
+#[command(after_help = format!("Examples:\n  \
+        vplan report --tail 5\n  \
+        vplan report latest~1 --html run.html\n\n\
+        Exit codes: 0 shown; 2 usage, also when there is no such run; 5 the records cannot be read.\n\n`vplan help events` says what each event means.\n\n{NAMES}"))]
 pub struct ReportArgs {
     /// Which run.
     #[arg(value_name = "RUN", default_value = "latest")]

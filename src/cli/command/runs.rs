@@ -18,9 +18,10 @@ use serde::Serialize;
 
 /// `vplan runs`
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Exit codes: 0 listed; 2 usage; 5 the records cannot be read.\n\nTIME is a date or a date and a time of day in UTC, such as `2026-01-02` or `2026-01-02T03:04:05Z`."
-)]
+#[command(after_help = "Examples:\n  \
+        vplan runs --status failed --since 2026-01-01\n  \
+        vplan runs --check unit --status flaky\n\n\
+        Exit codes: 0 listed; 2 usage; 5 the records cannot be read.\n\nTIME is a date or a date and a time of day in UTC, such as `2026-01-02` or `2026-01-02T03:04:05Z`.")]
 pub struct Runs {
     /// List so many, the newest.
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]

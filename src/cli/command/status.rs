@@ -19,9 +19,10 @@ use serde::Serialize;
 
 /// `vplan status`
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Exit codes: 0 shown; 2 usage; 5 the records cannot be read; 44 what is required does not hold."
-)]
+#[command(after_help = "Examples:\n  \
+        vplan status\n  \
+        vplan status --require verified && git push\n\n\
+        Exit codes: 0 shown; 2 usage; 5 the records cannot be read; 44 what is required does not hold.")]
 pub struct Status {
     /// Require that the latest finished run passed and that the work tree is the one that it verified.
     #[arg(long, value_name = "WHAT")]
