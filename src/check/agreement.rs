@@ -173,7 +173,7 @@ fn pass(terms: &Terms<'_>, evidence: &Evidence, exit: i32) -> Outcome {
         };
     };
     if tests && reading.tests.is_none() && terms.output.min_tests != Some(0) {
-        let said = said(reading).map_or_else(|| "nothing".to_owned(), |said| said);
+        let said = said(reading).unwrap_or_else(|| "nothing".to_owned());
         return unread(format!("its output shows {said}, and no tests"));
     }
     if reading.errors == 0 && reading.warnings == 0 {
