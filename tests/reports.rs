@@ -233,7 +233,7 @@ fn junit_and_sarif() {
     assert!(xml.contains(steps), "{xml}");
     for part in [
         "<testcase classname=\"contracts/verify.vplan\" name=\"unit\" file=\"contracts/verify.vplan\" line=\"6\" time=\"",
-        "<failure type=\"exit_code\" message=\"exit code 1\">false",
+        "<failure type=\"exit_code\" message=\"exit code 1, and it wrote nothing\">false",
         "<failure type=\"time_limit\" message=\"it took longer than 200ms\">",
         "<error type=\"missing\" message=\"`no-such-program` is not on",
         "<skipped message=\"failed as a warning: exit code 1\"/>",
@@ -319,12 +319,12 @@ fn annotations_and_summary() {
     let ran = actions(&[], "../summary");
     // The repository lies in a folder of the workspace, so that is where the files are.
     ran.exits(42)
-        .warns("::error file=repo/contracts/verify.vplan,line=6,col=7,title=unit failed::false: exit code 1\n");
+        .warns("::error file=repo/contracts/verify.vplan,line=6,col=7,title=unit failed::false: exit code 1, and it wrote nothing\n");
     ran.warns("::warning file=repo/contracts/verify.vplan,line=");
     is_harmless(&ran.out());
     let summary = project.read("../summary");
     assert!(summary.starts_with("## vplan: errored in "), "{summary}");
-    for part in ["- ✗ `unit`: `exit code 1` (", "- ⧖ `slow`", "- ! `soft`", "## Verification failed (attempt 1"] {
+    for part in ["- ✗ `unit`: `exit code 1, and it wrote nothing` (", "- ⧖ `slow`", "- ! `soft`", "## Verification failed (attempt 1"] {
         assert!(summary.contains(part), "no {part:?} in {summary}");
     }
     let order = |part: &str| summary.find(part).unwrap();
