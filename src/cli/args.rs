@@ -221,6 +221,8 @@ pub enum Command {
     Verify(super::command::verify::Verify),
     /// Remove the records of old runs.
     Gc(super::command::gc::Gc),
+    /// Print the JSON Schema of a document that vplan prints or writes, or list them.
+    Schema(super::command::schema::Schema),
     /// Print a completion script.
     Completions(Completions),
     /// Print the manual page.

@@ -9,13 +9,14 @@ use crate::check::judge::Answer;
 use crate::check::outcome::{Cause, Outcome, Status};
 use crate::check::reading::{FailedTest, Finding, TestCounts, clip};
 use crate::plan::Step;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How many bytes of each stream's end a report shows.
 pub const TAIL_BYTES: usize = 2048;
 
 /// The end of one step (engine.md section 13).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StepRecord {
     /// Its command as the plan shows it.
@@ -91,7 +92,7 @@ pub struct StepRecord {
 }
 
 /// The file that the first word of a command named (engine.md section 7).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ProgramRecord {
     /// Of its content; absent when it was replaced or could not be read.

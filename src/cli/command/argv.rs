@@ -7,18 +7,21 @@ use crate::cli::args::{Argv, Format, Global};
 use crate::cli::error::Failure;
 use crate::cli::terminal::Terminal;
 use crate::run::verdict::Exit;
+use schemars::JsonSchema;
 use serde::Serialize;
 
-#[derive(Serialize)]
-struct Read<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Read<'a> {
     argv: Vec<Word>,
     env: &'a Env,
+    #[schemars(extend("const" = 1))]
     version: u32,
 }
 
-#[derive(Serialize)]
-struct Unread<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Unread<'a> {
     unsupported: &'a Unsupported,
+    #[schemars(extend("const" = 1))]
     version: u32,
 }
 

@@ -17,6 +17,7 @@ use crate::run::past::{State, Summary, records, short};
 use crate::run::record::StepRecord;
 use crate::run::report::Report;
 use clap::Args;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// `vplan details`
@@ -34,9 +35,9 @@ pub struct Details {
     pub records: Records,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Document {
+pub(super) struct Document {
     notes: Vec<Note>,
     omitted: Vec<Omitted>,
     refusals: Vec<Refusal>,
@@ -46,11 +47,12 @@ struct Document {
     run: Summary,
     steps: Vec<Detail>,
     superseded: Vec<StepRecord>,
+    #[schemars(extend("const" = 1))]
     version: u32,
 }
 
 /// One step, by the plan and by the report.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Detail {
     #[serde(skip_serializing_if = "Option::is_none")]

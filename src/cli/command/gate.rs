@@ -17,6 +17,7 @@ use crate::ledger::{Entry, Ledger, Status, Terms, Waiver};
 use crate::run::report::Decision;
 use crate::run::verdict::{Exit, Verdict};
 use clap::{Args, Subcommand};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// `vplan gate`
@@ -92,17 +93,18 @@ fn changed(text: &str) -> Result<Change, String> {
 }
 
 /// How all subjects stand.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Standings<'a> {
+pub(super) struct Standings<'a> {
     complete: bool,
     required: u32,
     rounds: u64,
     subjects: Vec<Subject<'a>>,
+    #[schemars(extend("const" = 1))]
     version: u32,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Subject<'a> {
     counter: u32,
@@ -138,10 +140,11 @@ impl<'a> Subject<'a> {
     }
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Forgotten {
+pub(super) struct Forgotten {
     reset: Vec<String>,
+    #[schemars(extend("const" = 1))]
     version: u32,
 }
 

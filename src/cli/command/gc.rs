@@ -8,6 +8,7 @@ use crate::cli::render::style::count;
 use crate::cli::terminal::Terminal;
 use crate::run::past::{short, started_at};
 use clap::Args;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// `vplan gc`
@@ -28,26 +29,27 @@ pub struct Gc {
     pub records: Records,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Document {
+pub(super) struct Document {
     /// Of all files that were removed.
     bytes: u64,
     dry_run: bool,
     /// Runs that had to stay although they are old.
     kept: Vec<Kept>,
     removed: Vec<Removed>,
+    #[schemars(extend("const" = 1))]
     version: u32,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Removed {
     bytes: u64,
     run_id: String,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Kept {
     reason: String,

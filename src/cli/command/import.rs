@@ -15,6 +15,7 @@ use crate::effect::{files, input, load};
 use crate::front::convert::{self, Conversion, Weight, convert, tell, text, verify};
 use crate::run::verdict::Exit;
 use clap::{Args, ValueEnum};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
@@ -185,8 +186,8 @@ struct Account<'a> {
     sources: &'a Sources,
 }
 
-#[derive(Serialize)]
-struct Document<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Document<'a> {
     checks: usize,
     file: &'a str,
     from: &'static str,
@@ -196,10 +197,11 @@ struct Document<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<&'a str>,
     triggers: usize,
+    #[schemars(extend("const" = 1))]
     version: u32,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Line<'a> {
     column: usize,
     #[serde(skip_serializing_if = "Option::is_none")]

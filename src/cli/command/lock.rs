@@ -24,6 +24,7 @@ use crate::effect::pins::Pins;
 use crate::lock::{self, RecordedAnswer};
 use crate::run::verdict::Exit;
 use clap::{Arg, Args};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -61,8 +62,8 @@ fn part_of_a_request(arg: Arg) -> Arg {
 }
 
 /// What was done, or found.
-#[derive(Debug, Serialize)]
-struct Account {
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Account {
     entries: Vec<Line>,
     /// The digests of the questions to a judge whose answers were recorded just now.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -72,6 +73,7 @@ struct Account {
     /// The digest of the question to a proposer whose answer was recorded just now.
     #[serde(skip_serializing_if = "Option::is_none")]
     recorded: Option<Digest>,
+    #[schemars(extend("const" = 1))]
     version: u32,
     written: bool,
 }
@@ -83,7 +85,7 @@ struct Recorded {
     judged: Vec<Digest>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Line {
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes: Option<u64>,
@@ -94,7 +96,7 @@ struct Line {
 }
 
 /// What became of an import, or what is the matter with it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum State {
     Kept,

@@ -12,6 +12,7 @@ use crate::effect::history::{History, Logged};
 use crate::run::past::short;
 use crate::run::verdict::Exit;
 use clap::Args;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write};
@@ -42,9 +43,9 @@ pub struct Log {
     pub records: Records,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Document {
+pub(super) struct Document {
     /// Of the whole log.
     bytes: u64,
     id: String,
@@ -58,6 +59,7 @@ struct Document {
     text: String,
     #[serde(rename = "try")]
     attempt: u32,
+    #[schemars(extend("const" = 1))]
     version: u32,
 }
 

@@ -30,6 +30,7 @@ use crate::run::event::Interrupt;
 use crate::run::report::{Decision, Report};
 use crate::run::verdict::{Exit, Verdict};
 use clap::{Arg, Args, ValueEnum};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::cell::RefCell;
 use std::ffi::OsString;
@@ -97,7 +98,7 @@ impl Form {
 }
 
 /// Why the loop ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Stop {
     /// It passed, as often as it must.
@@ -134,9 +135,9 @@ impl Stop {
 }
 
 /// The answer.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Answer<'a> {
+pub(super) struct Answer<'a> {
     decision: Decision,
     exit_code: u8,
     /// Of the last round that was verified.
@@ -145,11 +146,12 @@ struct Answer<'a> {
     stop: Stop,
     #[serde(skip_serializing_if = "Option::is_none")]
     subject: Option<&'a str>,
+    #[schemars(extend("const" = 1))]
     version: u32,
 }
 
 /// One round.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Line {
     attempt: u32,
@@ -171,7 +173,7 @@ struct Line {
 }
 
 /// One turn of the fixer.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Repair {
     duration_ms: u64,
@@ -190,6 +192,16 @@ struct Repair {
     said: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     signal: Option<String>,
+}
+
+/// What a fixer is told when nothing failed and it is no pass all the same.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Unexplained<'a> {
+    /// What decided the verdict, on one line.
+    reason: &'a str,
+    verdict: Verdict,
+    #[schemars(extend("const" = 1))]
+    version: u32,
 }
 
 /// What must not change while the loop runs.
@@ -457,9 +469,7 @@ impl Task<'_> {
             return match self.args.feedback {
                 Form::Md => format!("## {}\n\n{why}\n", report.verdict.name()),
                 Form::Text => format!("{}: {why}\n", report.verdict.name()),
-                Form::Json => {
-                    to_canonical(&serde_json::json!({"reason": why, "verdict": report.verdict, "version": 1})) + "\n"
-                }
+                Form::Json => to_canonical(&Unexplained { reason: &why, verdict: report.verdict, version: 1 }) + "\n",
             };
         };
         match self.args.feedback {

@@ -11,6 +11,7 @@ use crate::run::event::Interrupt;
 use crate::run::journal::{Entry, Line, lines};
 use crate::run::past::Summary;
 use clap::Args;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::VecDeque;
 
@@ -29,9 +30,9 @@ pub struct ReportArgs {
     pub records: Records,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Document {
+pub(super) struct Document {
     events: VecDeque<Line>,
     figures: Figures,
     /// How many events stand before those that are shown.
@@ -39,11 +40,12 @@ struct Document {
     /// What of the record could not be used, and why.
     remarks: Vec<String>,
     run: Summary,
+    #[schemars(extend("const" = 1))]
     version: u32,
 }
 
 /// A run in numbers.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Figures {
     /// Which round it was, from 1; absent when its end is not recorded.
@@ -68,7 +70,7 @@ struct Figures {
     tries: u64,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Slowest {
     duration_ms: u64,

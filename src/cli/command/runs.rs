@@ -14,6 +14,7 @@ use crate::run::journal::{ReplayedStep, Stands};
 use crate::run::past::{State, Summary, short, started_at};
 use crate::run::verdict::Verdict;
 use clap::Args;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// `vplan runs`
@@ -39,14 +40,15 @@ pub struct Runs {
     pub records: Records,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Document {
+pub(super) struct Document {
     runs: Vec<Row>,
+    #[schemars(extend("const" = 1))]
     version: u32,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Row {
     /// How the check that was asked for ended.
@@ -55,7 +57,7 @@ struct Row {
     run: Summary,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct CheckEnd {
     duration_ms: u64,

@@ -15,6 +15,7 @@ use crate::run::past::{State, Summary};
 use crate::run::report::Report;
 use crate::run::verdict::{Exit, Verdict};
 use clap::{Args, ValueEnum};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// `vplan status`
@@ -38,21 +39,22 @@ pub enum Required {
     Verified,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Document<'a> {
+pub(super) struct Document<'a> {
     latest_finished: Option<&'a Summary>,
     /// The latest run.
     run: Option<&'a Summary>,
     tree: Option<Tree>,
     verified: bool,
+    #[schemars(extend("const" = 1))]
     version: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     why_not: Option<&'a str>,
 }
 
 /// The tree that a run verified, and the one that is here.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Tree {
     /// What git knows of the work tree now; absent when that is not known.

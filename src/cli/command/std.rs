@@ -8,6 +8,7 @@ use crate::cli::terminal::Terminal;
 use crate::front::std::{SHIPPED, Shipped, find, newest};
 use crate::run::verdict::Exit;
 use clap::Args;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// `vplan std`
@@ -19,14 +20,14 @@ pub struct Std {
 }
 
 /// What is shipped, or of it the one that was asked for.
-#[derive(Serialize)]
-struct List {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct List {
     contracts: Vec<Entry>,
     version: u32,
 }
 
 /// A line of the list; with its text when it was asked for. `version` is the contract's own.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Entry {
     description: &'static str,
     import: String,

@@ -20,6 +20,7 @@ use crate::run::past::short;
 use crate::run::report::Report;
 use crate::run::verdict::Exit;
 use clap::Args;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::io;
@@ -38,13 +39,14 @@ pub struct Verify {
     pub records: Records,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Document<'a> {
+pub(super) struct Document<'a> {
     aspects: &'a [Aspect],
     holds: bool,
     run_id: &'a str,
     verdict: &'a str,
+    #[schemars(extend("const" = 1))]
     version: u32,
 }
 

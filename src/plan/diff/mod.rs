@@ -11,13 +11,14 @@ mod witness;
 use crate::base::change::ChangedFile;
 use crate::base::path::RepoPath;
 use crate::contract::Contract;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The version of what `vplan diff --format json` prints.
 pub const VERSION: u32 = 1;
 
 /// What a difference means for what is verified.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Class {
     /// Some request is asked for less, or a failure counts for less.
@@ -50,7 +51,7 @@ impl Class {
 }
 
 /// A line of a contract.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct At {
     /// The file, as a repository path.
     pub file: String,
@@ -59,7 +60,7 @@ pub struct At {
 }
 
 /// One difference between two contracts.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Difference {
     /// What it means.
@@ -83,7 +84,7 @@ pub struct Difference {
 }
 
 /// A request on which the contracts differ, found by search and confirmed by compiling both.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Asked {
     /// The changed files.
@@ -107,7 +108,7 @@ pub struct Asked {
 }
 
 /// How two contracts differ.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ContractDiff {
     /// The differences, the gravest first, then in the order of the files.
@@ -117,6 +118,7 @@ pub struct ContractDiff {
     /// The requests that differences refer to.
     pub requests: Vec<Asked>,
     /// [`VERSION`].
+    #[schemars(extend("const" = 1))]
     pub version: u32,
 }
 
