@@ -32,6 +32,7 @@ mod readme;
 mod records;
 mod reports;
 mod runner;
+mod schema;
 mod std;
 mod support;
 mod tidy;

@@ -51,7 +51,7 @@ pub struct Contents {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(rename = "SubjectEntry")]
 pub struct Entry {
-    /// How often its work has been confirmed in a row, as it was recorded: [`Ledger::counter`] reads it under a gate.
+    /// How often its work has been confirmed in a row, as it was recorded: no gate caps it.
     pub counter: u32,
     /// What its last round came to.
     pub decision: Decision,

@@ -40,15 +40,14 @@ use serde::{Deserialize, Serialize};
 
 /// A frozen, totally ordered list of steps and all it was made from (engine.md sections 3 and 13).
 ///
-/// What `vplan plan` prints is what `vplan run` executes and what recovery rewrites. Fields stand in the order of their
-/// JSON names (see `base::canon`). Annotations, which the digest leaves out, are marked.
+/// What `vplan plan` prints is what `vplan run` executes and what recovery rewrites. Annotations, which the digest leaves out, are marked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Plan {
     /// The contract, unless there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contract: Option<ContractRef>,
-    /// Annotation: the digest of everything else. Made by `digest::seal`.
+    /// Annotation: the digest of everything else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<Digest>,
     /// What was asked of the repository, and the answers.

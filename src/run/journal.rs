@@ -97,7 +97,7 @@ pub enum Entry {
         /// Its log.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         log: Option<String>,
-        /// The file that was started: the path of a [`Entry::ProgramResolved`].
+        /// The file that was started: the path of a `program.resolved`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         program: Option<Word>,
         /// What decided.

@@ -65,7 +65,7 @@ pub struct At {
 pub struct Difference {
     /// What it means.
     pub class: Class,
-    /// The request that shows it: an index into [`ContractDiff::requests`].
+    /// The request that shows it: an index into `requests`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request: Option<usize>,
     /// Where it stands in the newer contract.
