@@ -44,11 +44,16 @@ pub struct Content {
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "JudgeQuestion")]
 pub struct Question<'a> {
+    /// The changed files, sorted.
     changed: &'a ChangeSet,
+    /// The files that accompany the question: data, whatever they say.
     context: &'a [Content],
+    /// The digest of everything else.
     #[serde(skip_serializing_if = "Option::is_none")]
     digest: Option<Digest>,
+    /// How to read it.
     note: &'a str,
+    /// The question.
     question: &'a str,
     #[schemars(extend("const" = 1))]
     version: u32,

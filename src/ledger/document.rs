@@ -17,7 +17,9 @@ pub const VERSION: u64 = 1;
 #[schemars(rename = "LedgerFile")]
 #[serde(deny_unknown_fields)]
 pub struct Document {
+    /// The digest of `ledger`.
     digest: Digest,
+    /// All of it.
     ledger: Ledger,
     #[schemars(extend("const" = 1))]
     version: u64,

@@ -57,7 +57,7 @@ pub struct Entry {
     pub decision: Decision,
     /// When its last round ended, as the caller said it.
     pub ended_at: String,
-    /// The failures of the last rounds in which verification failed, latest last: at most [`SAME_FAILURES`].
+    /// The failures of the last rounds in which verification failed, latest last; no more than it takes to tell that they are the same.
     pub failures: Vec<Digest>,
     /// Whether its last round changed nothing.
     pub no_change: bool,

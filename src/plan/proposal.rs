@@ -34,16 +34,24 @@ pub const MAX_TEXT: usize = 8 << 10;
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Question {
+    /// What ends with the change.
     boundaries: Vec<Boundary>,
+    /// The changed files, sorted.
     changed: ChangeSet,
     /// What the contract has, so that nothing is proposed twice.
     checks: Vec<Known>,
+    /// Which contract it is, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     contract: Option<Digest>,
+    /// The commands that the caller named.
     explicit: Vec<String>,
+    /// The least tier: 0, 1 or 2.
     min_tier: u8,
+    /// Where checks come from.
     mode: Mode,
+    /// How risky the change is.
     risk: Risk,
+    /// Whose change it is.
     role: String,
     #[schemars(extend("const" = 1))]
     version: u32,
@@ -52,8 +60,10 @@ pub struct Question {
 /// A check that the contract has.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 struct Known {
+    /// Its command, if it is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     command: Option<String>,
+    /// Its name.
     id: String,
 }
 

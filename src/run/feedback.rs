@@ -37,7 +37,7 @@ pub const TEXT_BYTES: usize = 1024;
 pub const POLICY_VIOLATION: &str = "policy_violation";
 
 /// The first blocking failure in plan order, made for its repair. All foreign text in it is inert, and all of it together
-/// bounded ([`FEEDBACK_BYTES`]).
+/// bounded to 64 KiB.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Feedback {

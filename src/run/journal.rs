@@ -22,6 +22,7 @@ pub const EVENTS: &str = include_str!("events.md");
 
 /// One line of a journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Event")]
 pub struct Line {
     /// Its number, from 0, without gaps.
     pub seq: u64,

@@ -12,7 +12,9 @@ use serde::Serialize;
 
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Read<'a> {
+    /// The words; `{changed}` stands for the changed files.
     argv: Vec<Word>,
+    /// The assignments in front of them.
     env: &'a Env,
     #[schemars(extend("const" = 1))]
     version: u32,
@@ -20,6 +22,7 @@ pub(super) struct Read<'a> {
 
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Unread<'a> {
+    /// Why no program can be started with it.
     unsupported: &'a Unsupported,
     #[schemars(extend("const" = 1))]
     version: u32,

@@ -25,8 +25,11 @@ const SIGNALS: [&str; 17] = [
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Answer {
+    /// The line that decided; empty when none did.
     evidence: String,
+    /// What vplan calls the failure.
     failure_code: FailureCode,
+    /// The name of what decided.
     rule: String,
     #[schemars(extend("const" = 1))]
     version: u32,

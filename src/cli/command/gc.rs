@@ -34,25 +34,33 @@ pub struct Gc {
 pub(super) struct Document {
     /// Of all files that were removed.
     bytes: u64,
+    /// Whether nothing was really removed.
     dry_run: bool,
     /// Runs that had to stay although they are old.
     kept: Vec<Kept>,
+    /// The runs that went.
     removed: Vec<Removed>,
     #[schemars(extend("const" = 1))]
     version: u32,
 }
 
+/// A run that went.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Removed {
+    /// Of all its files.
     bytes: u64,
+    /// The run.
     run_id: String,
 }
 
+/// A run that had to stay.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Kept {
+    /// Why, in one line.
     reason: String,
+    /// The run.
     run_id: String,
 }
 

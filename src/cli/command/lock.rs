@@ -64,17 +64,21 @@ fn part_of_a_request(arg: Arg) -> Arg {
 /// What was done, or found.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Account {
+    /// The git imports, in the order in which the contract names them.
     entries: Vec<Line>,
     /// The digests of the questions to a judge whose answers were recorded just now.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     judged: Vec<Digest>,
+    /// The file.
     lock: RepoPath,
+    /// How many recorded answers it holds.
     proposals: usize,
     /// The digest of the question to a proposer whose answer was recorded just now.
     #[serde(skip_serializing_if = "Option::is_none")]
     recorded: Option<Digest>,
     #[schemars(extend("const" = 1))]
     version: u32,
+    /// Whether the file was written.
     written: bool,
 }
 
@@ -85,13 +89,19 @@ struct Recorded {
     judged: Vec<Digest>,
 }
 
+/// An import.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "LockEntry")]
 struct Line {
+    /// The size of its file; absent when it is not pinned.
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes: Option<u64>,
+    /// The digest of its file, which is pinned; absent when it is not.
     #[serde(skip_serializing_if = "Option::is_none")]
     digest: Option<String>,
+    /// Its name, as the contract writes it.
     import: String,
+    /// What became of it.
     state: State,
 }
 
@@ -99,10 +109,15 @@ struct Line {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum State {
+    /// It was pinned already.
     Kept,
+    /// It is pinned now.
     Pinned,
+    /// It is not imported any more, and was taken out.
     Removed,
+    /// It is not pinned.
     Missing,
+    /// It is pinned and not imported.
     Surplus,
 }
 

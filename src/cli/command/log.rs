@@ -43,20 +43,24 @@ pub struct Log {
     pub records: Records,
 }
 
+/// What a check wrote.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Document {
     /// Of the whole log.
     bytes: u64,
+    /// The check.
     id: String,
     /// Relative to the run's folder; absent when the check wrote nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     log: Option<String>,
     /// How many bytes of its beginning are left out.
     omitted_bytes: u64,
+    /// The run.
     run_id: String,
     /// What it wrote, made inert.
     text: String,
+    /// Which try, from 1.
     #[serde(rename = "try")]
     attempt: u32,
     #[schemars(extend("const" = 1))]

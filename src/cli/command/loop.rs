@@ -138,12 +138,17 @@ impl Stop {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Answer<'a> {
+    /// What the caller should do.
     decision: Decision,
+    /// The exit code.
     exit_code: u8,
     /// Of the last round that was verified.
     report: &'a Report,
+    /// The rounds, in order.
     rounds: &'a [Line],
+    /// Why the loop ended.
     stop: Stop,
+    /// Whose rounds they were, if anybody's.
     #[serde(skip_serializing_if = "Option::is_none")]
     subject: Option<&'a str>,
     #[schemars(extend("const" = 1))]
@@ -153,22 +158,29 @@ pub(super) struct Answer<'a> {
 /// One round.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "Round")]
 struct Line {
+    /// Which attempt it was, from 1.
     attempt: u32,
     /// The contract had changed, and that was allowed.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     contract_changed: bool,
+    /// What it came to.
     decision: Decision,
     /// The verdict's.
     exit_code: u8,
     /// The repair after it.
     #[serde(skip_serializing_if = "Option::is_none")]
     fix: Option<Repair>,
+    /// Whether nothing had changed since the round before.
     no_change: bool,
+    /// How many rounds of repair are left.
     retries_remaining: u32,
     /// From 1.
     round: u32,
+    /// The run.
     run_id: String,
+    /// Its verdict.
     verdict: Verdict,
 }
 
@@ -176,20 +188,28 @@ struct Line {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Repair {
+    /// How long it took, in milliseconds.
     duration_ms: u64,
+    /// Its exit code, which decides nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     exit_code: Option<i32>,
     /// Where the feedback is that it was given.
     feedback: String,
+    /// How many processes it left behind.
     leaked: u32,
+    /// What it wrote.
     #[serde(skip_serializing_if = "Option::is_none")]
     log: Option<String>,
+    /// Whether it changed nothing.
     no_change: bool,
     /// `exited`, `signalled`, `timed_out`, `not_started`, `interrupted`, `lost`
     outcome: &'static str,
+    /// Why it came to that, in one line.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
+    /// The end of what it wrote.
     said: String,
+    /// The signal that ended it.
     #[serde(skip_serializing_if = "Option::is_none")]
     signal: Option<String>,
 }
@@ -199,6 +219,7 @@ struct Repair {
 pub(super) struct Unexplained<'a> {
     /// What decided the verdict, on one line.
     reason: &'a str,
+    /// The verdict.
     verdict: Verdict,
     #[schemars(extend("const" = 1))]
     version: u32,

@@ -63,8 +63,11 @@ pub fn run(global: &Global, args: &PlanArgs, terminal: &Terminal) -> Result<u8, 
 /// What is said of a plan that was written to a file.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Written<'a> {
+    /// Of the plan.
     digest: Option<&'a Digest>,
+    /// The file.
     file: String,
+    /// How many steps the plan has.
     steps: usize,
     #[schemars(extend("const" = 1))]
     version: u32,

@@ -30,15 +30,19 @@ pub struct ReportArgs {
     pub records: Records,
 }
 
+/// What happened in a run.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Document {
+    /// The events, in order; the last ones when there are many.
     events: VecDeque<Line>,
+    /// Sums over all events.
     figures: Figures,
     /// How many events stand before those that are shown.
     omitted_events: usize,
     /// What of the record could not be used, and why.
     remarks: Vec<String>,
+    /// How the run stands.
     run: Summary,
     #[schemars(extend("const" = 1))]
     version: u32,
@@ -70,10 +74,13 @@ struct Figures {
     tries: u64,
 }
 
+/// A try.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Slowest {
+    /// How long it took, in milliseconds.
     duration_ms: u64,
+    /// The step.
     id: String,
 }
 

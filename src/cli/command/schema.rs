@@ -310,8 +310,11 @@ fn not_null(schema: &mut Value) {
     }
 }
 
-/// Descriptions are made of docstrings: what only their tool understands is taken out.
+/// A version is the same everywhere; descriptions are made of docstrings: what only their tool understands is taken out.
 fn plain(schema: &mut Json) {
+    if schema.get("const").is_some_and(|v| *v == 1) {
+        schema.insert("description".to_owned(), "The version of this shape.".into());
+    }
     if let Some(Value::String(text)) = schema.get_mut("description") {
         *text = text.replace("[`", "`").replace("`]", "`").split_whitespace().collect::<Vec<_>>().join(" ");
         // Where it stands in the design says nothing to those who read a schema.

@@ -30,9 +30,11 @@ pub struct Stats {
     pub records: Records,
 }
 
+/// How checks fare.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Document {
+    /// The checks that were in a plan.
     checks: Vec<CheckStats>,
     /// How many runs were looked at.
     runs: usize,

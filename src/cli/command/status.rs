@@ -39,16 +39,21 @@ pub enum Required {
     Verified,
 }
 
+/// The latest run.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Document<'a> {
+    /// The latest run that came to its end, when the latest one did not.
     latest_finished: Option<&'a Summary>,
     /// The latest run.
     run: Option<&'a Summary>,
+    /// Whether what it verified is what is here.
     tree: Option<Tree>,
+    /// Whether it passed and is about what is here.
     verified: bool,
     #[schemars(extend("const" = 1))]
     version: u32,
+    /// Why it is not verified.
     #[serde(skip_serializing_if = "Option::is_none")]
     why_not: Option<&'a str>,
 }

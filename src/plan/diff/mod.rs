@@ -117,7 +117,7 @@ pub struct ContractDiff {
     pub kind: &'static str,
     /// The requests that differences refer to.
     pub requests: Vec<Asked>,
-    /// [`VERSION`].
+    /// The version of this shape: 1.
     #[schemars(extend("const" = 1))]
     pub version: u32,
 }

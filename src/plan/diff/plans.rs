@@ -76,7 +76,7 @@ pub struct PlanDiff {
     pub steps: Members,
     /// The tiers reached.
     pub tiers: Members,
-    /// [`VERSION`].
+    /// The version of this shape: 1.
     #[schemars(extend("const" = 1))]
     pub version: u32,
 }
