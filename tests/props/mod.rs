@@ -12,5 +12,6 @@ mod output;
 mod plan;
 mod recover;
 mod reports;
+mod reuse;
 mod run;
 mod saved;

@@ -127,6 +127,8 @@ pub(super) fn once(global: &Global, args: &Run, terminal: &Terminal, round: Roun
     let evaluate = |step: &Step| evaluate(&beneath, step);
     let watch = |step: &Step| watch(&session.site.root, session.git(), step);
     let answer = |questions: &_| session.answer(questions);
+    let confirms = keeper.as_ref().is_some_and(Keeper::confirms);
+    let (recall, notes) = args.reuse.recall(global, &session, &plan, (&root, &environment), record.id(), confirms);
     let question = session.questions(&beneath, global.locked);
     let judge = judge.map(|Program { argv, env, .. }| Judge { argv, env, question: &question });
     let run = verify::Run {
@@ -138,12 +140,14 @@ pub(super) fn once(global: &Global, args: &Run, terminal: &Terminal, round: Roun
         answer: &answer,
         evaluate: &evaluate,
         watch: &watch,
+        recall,
         judge: judge.as_ref(),
         tick: matches!(progress, Progress::Live(_)).then_some(TICK),
         tree: beginning.seen(),
         circumstances: Circumstances {
             attempt: attempt.0,
             containment: Some(containment.to_owned()),
+            notes,
             require: Require { full: args.require == Some(Asked::Full), some: args.require == Some(Asked::Some) },
             retries: attempt.1,
             saved_plan,
