@@ -114,7 +114,7 @@ pub struct ProgramRecord {
 }
 
 /// How a step compares with an earlier pass on the same inputs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Confirmation {
     /// In what they differ, for people; absent when they agree.

@@ -113,6 +113,12 @@ const ALL: &[Kind] = &[
         &[of::<crate::check::judge::Question<'static>>],
     ),
     written(
+        "kept-pass",
+        "a pass that is kept for reuse: the second line of its file",
+        &[],
+        &[of::<crate::reuse::entry::Entry>],
+    ),
+    written(
         "ledger",
         "the rounds of all subjects: ledger.json of the state directory",
         &[],
