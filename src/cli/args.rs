@@ -226,6 +226,8 @@ pub enum Command {
     Classify(Classify),
     /// Read a command text as vplan reads it: environment and argument vector.
     Argv(Argv),
+    /// Print the JSON Schema of a document that vplan prints or writes, or list them.
+    Schema(super::command::schema::Schema),
     /// Print a completion script.
     Completions(Completions),
     /// Print the manual page.

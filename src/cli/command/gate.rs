@@ -17,6 +17,7 @@ use crate::ledger::{Entry, Ledger, Status, Terms, Waiver};
 use crate::run::report::Decision;
 use crate::run::verdict::{Exit, Verdict};
 use clap::{Args, Subcommand};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// `vplan gate`
@@ -94,31 +95,48 @@ fn changed(text: &str) -> Result<Change, String> {
 }
 
 /// How all subjects stand.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Standings<'a> {
+pub(super) struct Standings<'a> {
+    /// Whether all that are shown are confirmed often enough.
     complete: bool,
+    /// How many confirmations are asked for.
     required: u32,
+    /// How many rounds have been recorded, of all subjects together.
     rounds: u64,
+    /// The subjects, ascending by name.
     subjects: Vec<Subject<'a>>,
+    #[schemars(extend("const" = 1))]
     version: u32,
 }
 
-#[derive(Debug, Serialize)]
+/// How a subject stands.
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Subject<'a> {
+    /// How often it is confirmed.
     counter: u32,
+    /// What its last round came to.
     decision: Decision,
+    /// When its last round ended.
     ended_at: &'a str,
+    /// Whether its last round changed nothing.
     no_change: bool,
+    /// How many rounds of repair are left.
     retries_remaining: u32,
+    /// How many rounds it has had.
     rounds: u64,
+    /// The run of its last round, if that was one.
     #[serde(skip_serializing_if = "Option::is_none")]
     run_id: Option<&'a str>,
+    /// What was said of its last round, or what its verdict says.
     status: Status,
+    /// Its name.
     subject: &'a str,
+    /// The verdict of its last round, if that was a run.
     #[serde(skip_serializing_if = "Option::is_none")]
     verdict: Option<Verdict>,
+    /// When it was allowed to go on without a pass.
     waivers: &'a [Waiver],
 }
 
@@ -140,10 +158,13 @@ impl<'a> Subject<'a> {
     }
 }
 
-#[derive(Debug, Serialize)]
+/// The subjects that were forgotten.
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Forgotten {
+pub(super) struct Forgotten {
+    /// Their names.
     reset: Vec<String>,
+    #[schemars(extend("const" = 1))]
     version: u32,
 }
 

@@ -13,6 +13,7 @@ use crate::run::event::Interrupt;
 use crate::run::journal::{Entry, Line, lines};
 use crate::run::past::Summary;
 use clap::Args;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -38,21 +39,26 @@ pub struct ReportArgs {
     pub records: Records,
 }
 
-#[derive(Serialize)]
+/// What happened in a run.
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Document {
+pub(super) struct Document {
+    /// The events, in order; the last ones when there are many.
     events: VecDeque<Line>,
+    /// Sums over all events.
     figures: Figures,
     /// How many events stand before those that are shown.
     omitted_events: usize,
     /// What of the record could not be used, and why.
     remarks: Vec<String>,
+    /// How the run stands.
     run: Summary,
+    #[schemars(extend("const" = 1))]
     version: u32,
 }
 
 /// A run in numbers.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Figures {
     /// Which round it was, from 1; absent when its end is not recorded.
@@ -77,10 +83,13 @@ struct Figures {
     tries: u64,
 }
 
-#[derive(Debug, Serialize)]
+/// A try.
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Slowest {
+    /// How long it took, in milliseconds.
     duration_ms: u64,
+    /// The step.
     id: String,
 }
 

@@ -14,6 +14,7 @@ use crate::run::journal::{ReplayedStep, Stands};
 use crate::run::past::{State, Summary, short, started_at};
 use crate::run::verdict::Verdict;
 use clap::Args;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// `vplan runs`
@@ -40,29 +41,38 @@ pub struct Runs {
     pub records: Records,
 }
 
-#[derive(Serialize)]
+/// The recorded runs.
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Document {
+pub(super) struct Document {
+    /// They, newest first.
     runs: Vec<Row>,
+    #[schemars(extend("const" = 1))]
     version: u32,
 }
 
-#[derive(Serialize)]
+/// A run.
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Row {
     /// How the check that was asked for ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     check: Option<CheckEnd>,
+    /// How it stands.
     run: Summary,
 }
 
-#[derive(Serialize)]
+/// How a check ended.
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct CheckEnd {
+    /// How long it took, in milliseconds.
     duration_ms: u64,
+    /// The check.
     id: String,
     /// A status, or `running` or `waiting`.
     status: &'static str,
+    /// How many tries there were.
     tries: u32,
 }
 
