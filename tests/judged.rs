@@ -255,7 +255,7 @@ fn batches_are_one_check() {
     project.write("count.sh", "for f in \"$@\"; do case $f in *warn*) echo \"$f:1:1: warning: hm\";; esac; done\n");
     project.commit("script");
     // 4,000 files are one batch.
-    let name = |n: usize| format!("d/{n:05}-{}.txt", if n % 200 == 0 { "warn" } else { "fine" });
+    let name = |n: usize| format!("d/{n:05}-{}.txt", if n.is_multiple_of(200) { "warn" } else { "fine" });
     for n in 0..9000 {
         project.write(name(n), "");
     }

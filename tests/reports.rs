@@ -324,7 +324,12 @@ fn annotations_and_summary() {
     is_harmless(&ran.out());
     let summary = project.read("../summary");
     assert!(summary.starts_with("## vplan: errored in "), "{summary}");
-    for part in ["- ✗ `unit`: `exit code 1, and it wrote nothing` (", "- ⧖ `slow`", "- ! `soft`", "## Verification failed (attempt 1"] {
+    for part in [
+        "- ✗ `unit`: `exit code 1, and it wrote nothing` (",
+        "- ⧖ `slow`",
+        "- ! `soft`",
+        "## Verification failed (attempt 1",
+    ] {
         assert!(summary.contains(part), "no {part:?} in {summary}");
     }
     let order = |part: &str| summary.find(part).unwrap();
