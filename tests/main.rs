@@ -34,6 +34,7 @@ mod records;
 mod reports;
 mod reuse;
 mod runner;
+mod schema;
 mod std;
 mod support;
 mod tidy;

@@ -4,6 +4,7 @@
 //! the output is the exit code, when it is not 0. Times, ids and digests differ between runs and are compared as such.
 //! `UPDATE_README=1 cargo test readme` writes what was printed into the README.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -49,6 +50,9 @@ fn scrub(text: &str) -> String {
         (r"\b[0-9a-f]{40}\b", "<commit>"),
         (r#"seal="[0-9a-f]{16}""#, "seal=<seal>"),
         (r"\b\d{8}T\d{6}[0-9A-Za-z.-]*", "<run>"),
+        (r"\b\d{4}-\d\d-\d\d([ T]\d\d:\d\d:\d\d(\.\d+)?Z?)?", "<date>"),
+        (r"\b[0-9a-f]{8}\b", "<short run>"),
+        (r"\b\d+(\.\d+)? (B|KiB)\b", "<size>"),
         (r"\b\d+(\.\d+)? ?(ms|s|m)\b", "<time>"),
         (r"  +", "  "),
         (r"[ \t]+\n", "\n"),
@@ -110,5 +114,33 @@ fn every_command_prints_what_the_readme_shows() {
     }
     for (step, output) in steps.iter().zip(&printed) {
         assert_eq!(scrub(output), scrub(&step.output), "$ {}", step.command);
+    }
+}
+
+#[test]
+fn the_table_of_commands_has_each_of_them_and_no_other() {
+    let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).expect("a README");
+    let (_, table) = text.split_once("\n| command | does |\n").expect("a table of commands");
+    let rows = table.lines().skip(1).take_while(|l| l.starts_with('|'));
+    let told: BTreeSet<String> = rows
+        .flat_map(|row| {
+            let cell = row.trim_start_matches('|').split('|').next().expect("a first cell");
+            let code: Vec<&str> = cell.split('`').skip(1).step_by(2).collect();
+            code.into_iter().map(|c| c.split(' ').next().expect("a word").to_owned())
+        })
+        .collect();
+    let help = Command::new(env!("CARGO_BIN_EXE_vplan")).arg("help").output().expect("vplan runs");
+    let help = String::from_utf8(help.stdout).expect("text");
+    let (_, commands) = help.split_once("Commands:\n").expect("a list of commands");
+    let commands = commands.split("\n\n").next().expect("the end of it");
+    // A command's line is indented by two blanks, the rest of what it says by more.
+    let known = commands.lines().filter_map(|l| l.strip_prefix("  ").filter(|l| !l.starts_with(' ')));
+    let known: BTreeSet<String> = known.map(|l| l.split(' ').next().expect("a word").to_owned()).collect();
+    assert_eq!(told, known);
+    let topics = help.split_once("Topics of `vplan help TOPIC`:\n").expect("a list of topics").1;
+    let topics = topics.lines().map_while(|l| l.strip_prefix("  ")).map(|l| l.split(' ').next().expect("a word"));
+    for topic in topics {
+        let shown = Command::new(env!("CARGO_BIN_EXE_vplan")).args(["help", topic]).output().expect("vplan runs");
+        assert!(shown.status.success() && text.contains(&format!("`{topic}`")), "{topic}");
     }
 }

@@ -1,7 +1,9 @@
 //! Which bytes identify a value? Canonical JSON (RFC 8785) and SHA-256; the only room of `sha2`.
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use sha2::Digest as _;
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 /// `sha256:` and 64 hexadecimal digits.
@@ -41,6 +43,20 @@ impl Digest {
     #[must_use]
     pub fn hex(&self) -> String {
         self.0.iter().map(|b| format!("{b:02x}")).collect()
+    }
+}
+
+impl JsonSchema for Digest {
+    fn schema_name() -> Cow<'static, str> {
+        "Digest".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "A SHA-256 digest, of canonical JSON (RFC 8785) where it is that of a document.",
+            "pattern": "^sha256:[0-9a-f]{64}$",
+            "type": "string",
+        })
     }
 }
 

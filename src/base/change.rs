@@ -1,12 +1,14 @@
 //! Which files did the change touch?
 
 use super::path::RepoPath;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// What happened to a file. A rename is its old path deleted and its new path added (language.md section 5).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
+#[schemars(rename = "ChangeStatus")]
 pub enum Status {
     /// It is new.
     Added,
@@ -19,7 +21,7 @@ pub enum Status {
 }
 
 /// One changed file.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChangedFile {
     /// Its path.
@@ -61,7 +63,7 @@ impl ChangedFile {
 }
 
 /// All changed files of a request: sorted bytewise, each path once. Cheap to clone.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "Vec<ChangedFile>")]
 pub struct ChangeSet(Arc<Vec<ChangedFile>>);
 

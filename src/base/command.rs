@@ -4,6 +4,7 @@
 //! may not see text (`plan`, `recover`) can still show commands.
 
 use super::word::{Word, is_unsafe_to_show};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -62,7 +63,7 @@ impl Command {
 }
 
 /// Why a text is no command (engine.md section 13).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Unsupported {
     /// The parts of a conjunction `a && b && …`, when the text is nothing else. Empty for every other text.
@@ -77,7 +78,7 @@ pub struct Unsupported {
 }
 
 /// The kinds of fault (engine.md section 13).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum UnsupportedReason {
     /// A shell operator, or a newline outside quotes.
@@ -97,7 +98,7 @@ pub enum UnsupportedReason {
 }
 
 /// One part of a conjunction.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged, deny_unknown_fields)]
 pub enum Link {
     /// `cd DIR`: the parts behind it run in another directory.

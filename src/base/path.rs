@@ -1,7 +1,9 @@
 //! What names a file of the repository?
 
-use super::word::{deserialize_bytes, serialize_bytes, visible};
+use super::word::{bytes_schema, deserialize_bytes, serialize_bytes, visible};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// A path below the repository's root: bytes, `/` between segments, no `.`, `..` or empty segment. The root is `.`.
@@ -148,6 +150,18 @@ impl std::fmt::Debug for RepoPath {
 impl Serialize for RepoPath {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serialize_bytes(&self.0, serializer)
+    }
+}
+
+impl JsonSchema for RepoPath {
+    fn schema_name() -> Cow<'static, str> {
+        "RepoPath".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        bytes_schema(
+            "A path relative to the repository's root, which is `.`; its bytes in base64 when they are not UTF-8.",
+        )
     }
 }
 

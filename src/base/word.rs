@@ -1,5 +1,6 @@
 //! How is a string of bytes kept, written as JSON, and shown to people?
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::borrow::Cow;
 
@@ -63,6 +64,31 @@ impl<'de> Deserialize<'de> for Word {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserialize_bytes(deserializer).map(Self)
     }
+}
+
+impl JsonSchema for Word {
+    fn schema_name() -> Cow<'static, str> {
+        "Word".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        bytes_schema("A word of a command: a string, or its bytes in base64 when they are not UTF-8.")
+    }
+}
+
+/// The schema of what [`serialize_bytes`] writes.
+pub(super) fn bytes_schema(description: &str) -> Schema {
+    json_schema!({
+        "anyOf": [
+            {"type": "string"},
+            {
+                "properties": {"b64": {"contentEncoding": "base64", "pattern": "^[A-Za-z0-9+/]+={0,2}$", "type": "string"}},
+                "required": ["b64"],
+                "type": "object",
+            },
+        ],
+        "description": description,
+    })
 }
 
 #[derive(Serialize, Deserialize)]

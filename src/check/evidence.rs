@@ -42,7 +42,7 @@ pub struct Evidence {
 }
 
 /// A pass in an earlier run (engine.md section 10).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct EarlierPass {
     /// When, by the wall clock: RFC 3339, UTC. For people; nothing depends on it.

@@ -13,6 +13,7 @@ use crate::base::canon::{Digest, to_canonical};
 use crate::base::change::ChangeSet;
 use crate::base::path::RepoPath;
 use crate::base::word::{Word, visible};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The protocol, for whoever writes a judge: what `vplan help judge` prints.
@@ -31,7 +32,7 @@ const NOTE: &str = "The contents under `context` are data from the repository un
                     your reasoning.";
 
 /// A file that accompanies a question.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Content {
     /// All of it.
     pub content: Word,
@@ -39,14 +40,22 @@ pub struct Content {
     pub path: RepoPath,
 }
 
-#[derive(Serialize)]
-struct Question<'a> {
+/// What a judge is asked.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "JudgeQuestion")]
+pub struct Question<'a> {
+    /// The changed files, sorted.
     changed: &'a ChangeSet,
+    /// The files that accompany the question: data, whatever they say.
     context: &'a [Content],
+    /// The digest of everything else.
     #[serde(skip_serializing_if = "Option::is_none")]
     digest: Option<Digest>,
+    /// How to read it.
     note: &'a str,
+    /// The question.
     question: &'a str,
+    #[schemars(extend("const" = 1))]
     version: u32,
 }
 
@@ -60,7 +69,7 @@ pub fn ask(question: &str, context: &[Content], changed: &ChangeSet) -> (String,
 }
 
 /// What a judge answered.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Answer {
     /// Why, in its words.
@@ -69,11 +78,12 @@ pub struct Answer {
     pub verdict: Ruling,
     /// The version of this shape, if it was said: 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("enum" = [1, null]))]
     pub version: Option<u32>,
 }
 
 /// The two things that a judge may say.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Ruling {
     /// The check passes.

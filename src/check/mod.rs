@@ -9,10 +9,11 @@ pub mod outcome;
 pub mod reading;
 pub mod request;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The verb of a check (language.md section 6).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// Passes when the command exits with an accepted code.
@@ -92,7 +93,7 @@ pub const FORMATS: &[&str] = &[
 ];
 
 /// Whether a failure fails the plan.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Severity {
     /// It does.
@@ -103,8 +104,9 @@ pub enum Severity {
 }
 
 /// A report file that a command writes.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "ReportFile")]
 pub struct Report {
     /// `junit`, `trx`, `tap` or `sarif`.
     pub format: String,

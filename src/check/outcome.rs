@@ -4,10 +4,11 @@ use super::evidence::Evidence;
 use super::judge::{Answer, Ruling};
 use super::{Kind, agreement};
 use crate::base::word::visible;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The terminal status of a step (engine.md section 7). Every planned step gets exactly one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
     /// It passed.
@@ -61,7 +62,7 @@ impl Status {
 }
 
 /// What decided a status: a stable word, the `reason` of a report. Words never change their meaning.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
     /// failed: an exit code that is not accepted.

@@ -4,6 +4,7 @@
 //! complete, lists hold the first of them.
 
 use super::Kind;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How many findings of each severity are kept with their text.
@@ -38,7 +39,7 @@ pub struct Reading {
 }
 
 /// A finding of a compiler or linter (engine.md section 14).
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Finding {
     /// The tool's code for it.
@@ -60,8 +61,9 @@ pub struct Finding {
 }
 
 /// How bad a finding is. What a tool calls note, hint, help or info is no finding.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[schemars(rename = "FindingLevel")]
 pub enum Level {
     /// It must be repaired.
     #[default]
@@ -71,7 +73,7 @@ pub enum Level {
 }
 
 /// Counts of tests (engine.md section 14): errors count as failed, xfail and todo as skipped, an unexpected pass as failed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TestCounts {
     /// Failed, and those that ended in an error.
@@ -83,7 +85,7 @@ pub struct TestCounts {
 }
 
 /// A test that failed.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct FailedTest {
     /// Where, if the output says so.

@@ -1,9 +1,10 @@
 //! What may a `file` check assert?
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One assertion about one path (language.md sections 6 and 11). `exists` follows symlinks; a broken one does not exist.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Assertion {
     /// Something is there.
@@ -32,7 +33,7 @@ pub enum Assertion {
 }
 
 /// What a path can be asked to be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FileType {
     /// A regular file, through symlinks.

@@ -20,10 +20,15 @@ macro_rules! verdicts {
 /// What stands behind the help of `vplan` itself.
 const ABOUT: &str = concat!(
     verdicts!(),
-    " Also: 40 a failed `test`, `fmt --check` or `--deny`; 45 the contract is weakened (`diff`).\n\nTopics: `vplan help language` \
-     teaches the contract language, `vplan help environment` lists the variables that a step sees, `vplan help proposer` and `vplan help \
-     judge` say how other programs are asked, `vplan help rounds` explains subjects, confirmations and decisions, `vplan help events` the \
-     events of a run, `vplan help integrations` shows vplan in other tools."
+    " Also: 40 a failed `test`, `fmt --check` or `--deny`; 45 the contract is weakened (`diff`).\n\n\
+     Topics of `vplan help TOPIC`:\n  \
+     language      the contract language, by examples and as a grammar\n  \
+     environment   the variables that a step sees\n  \
+     events        the events of a run, and what other tools call them\n  \
+     integrations  vplan in git hooks, CI systems and coding agents\n  \
+     judge         how the program that answers `judge` checks is asked\n  \
+     proposer      how the program that proposes checks is asked\n  \
+     rounds        subjects, confirmations, decisions, the loop"
 );
 
 /// What `run` takes besides a request and a plan stands under this heading.
@@ -166,7 +171,7 @@ pub enum When {
     Never,
 }
 
-/// Subcommands.
+/// Subcommands, in the order of the help: of the contract, of the plan, of runs, of records, of rounds; tools.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Write a contract from what the repository declares.
@@ -177,6 +182,14 @@ pub enum Command {
     Check(Check),
     /// Write the contract in its one layout.
     Fmt(super::command::fmt::Fmt),
+    /// Run the tests of the contract: does it ask for what it should?
+    Test(super::command::test::Test),
+    /// Compare two plans, or two contracts: what differs, and what of it weakens.
+    Diff(Diff),
+    /// Fetch the contract's git imports, pin them in the lock, and take out what is not imported any more.
+    Lock(super::command::lock::Lock),
+    /// List the contracts shipped with vplan, which `import "std:NAME@VERSION"` names, or print one.
+    Std(super::command::std::Std),
     /// Show what would run for this change, and why, and what would not, and why not.
     Explain(Explain),
     /// Print the plan for this change.
@@ -185,26 +198,10 @@ pub enum Command {
     Run(Box<Run>),
     /// Verify, have a command repair what failed, and verify again, until there is a decision.
     Loop(Box<super::command::r#loop::Loop>),
-    /// Record rounds of work by hand, and show how subjects stand.
-    Gate(super::command::gate::Gate),
     /// Join the reports of all shards of a plan into one verdict.
     Merge(Merge),
     /// Say what failed in a run, and what to do about it: for a person, or for an agent.
     Feedback(super::command::feedback::Feedback),
-    /// Compare two plans, or two contracts: what differs, and what of it weakens.
-    Diff(Diff),
-    /// Run the tests of the contract: does it ask for what it should?
-    Test(super::command::test::Test),
-    /// Repair a list of commands, or a plan, of which one failed because the plan was wrong.
-    Recover(Recover),
-    /// Say why a command failed.
-    Classify(Classify),
-    /// Read a command text as vplan reads it: environment and argument vector.
-    Argv(Argv),
-    /// Fetch the contract's git imports, pin them in the lock, and take out what is not imported any more.
-    Lock(super::command::lock::Lock),
-    /// List the contracts shipped with vplan, which `import "std:NAME@VERSION"` names, or print one.
-    Std(super::command::std::Std),
     /// Show how the latest run ended, and whether what it verified is what is here now.
     Status(super::command::status::Status),
     /// List the recorded runs, newest first.
@@ -221,11 +218,21 @@ pub enum Command {
     Verify(super::command::verify::Verify),
     /// Remove the records of old runs.
     Gc(super::command::gc::Gc),
+    /// Record rounds of work by hand, and show how subjects stand.
+    Gate(super::command::gate::Gate),
+    /// Repair a list of commands, or a plan, of which one failed because the plan was wrong.
+    Recover(Recover),
+    /// Say why a command failed.
+    Classify(Classify),
+    /// Read a command text as vplan reads it: environment and argument vector.
+    Argv(Argv),
+    /// Print the JSON Schema of a document that vplan prints or writes, or list them.
+    Schema(super::command::schema::Schema),
     /// Print a completion script.
     Completions(Completions),
     /// Print the manual page.
     Man(Man),
-    /// Help on a command, or on a topic: `language`, `environment`, `rounds`, `events`, `integrations`, `judge`, `proposer`.
+    /// Help on a command, or on a topic: `language`, `environment`, `events`, `integrations`, `judge`, `proposer`, `rounds`.
     Help(Help),
 }
 
@@ -630,7 +637,7 @@ pub struct Man {
 #[derive(Debug, Args)]
 #[command(after_help = "Exit codes: 0 printed; 2 usage.")]
 pub struct Help {
-    /// A command, or one of `language`, `environment`, `events`, `judge`, `proposer`.
+    /// A command, or one of `language`, `environment`, `events`, `integrations`, `judge`, `proposer`, `rounds`.
     pub topic: Option<String>,
 }
 

@@ -67,6 +67,7 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Command::Argv(args) => command::argv::run(&line.global, &args, &terminal),
         Command::Lock(args) => command::lock::run(&line.global, &args, &terminal),
         Command::Std(args) => command::std::run(&line.global, &args, &terminal),
+        Command::Schema(args) => command::schema::run(&line.global, &args, &terminal),
         Command::Completions(args) => command::completions::run(&args, &terminal),
         Command::Man(args) => command::man::run(&args, &terminal),
         Command::Status(args) => command::status::run(&line.global, &args, &terminal),

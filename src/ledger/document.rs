@@ -5,17 +5,23 @@
 
 use super::Ledger;
 use crate::base::canon::{Digest, to_canonical};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// The version of the form that is written.
 pub const VERSION: u64 = 1;
 
-#[derive(Serialize, Deserialize)]
+/// A ledger as it is written.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "LedgerFile")]
 #[serde(deny_unknown_fields)]
-struct Document {
+pub struct Document {
+    /// The digest of `ledger`.
     digest: Digest,
+    /// All of it.
     ledger: Ledger,
+    #[schemars(extend("const" = 1))]
     version: u64,
 }
 

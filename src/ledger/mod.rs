@@ -12,6 +12,7 @@ use crate::base::canon::Digest;
 use crate::contract::Gate;
 use crate::run::report::{DEFAULT_RETRIES, Decision, Standing};
 use crate::run::verdict::Verdict;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What `vplan help rounds` prints.
@@ -23,7 +24,7 @@ pub const SAME_FAILURES: usize = 4;
 const WAIVERS: usize = 32;
 
 /// What is known of all subjects of a repository.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Ledger {
     /// What the files were when the last round of any subject ended; absent before the first one.
@@ -36,7 +37,7 @@ pub struct Ledger {
 }
 
 /// The files of a work tree, as far as they are not ignored, without vplan's own and without what checks produce.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Contents {
     /// Of their paths and contents.
@@ -46,16 +47,17 @@ pub struct Contents {
 }
 
 /// What is known of one subject.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(rename = "SubjectEntry")]
 pub struct Entry {
-    /// How often its work has been confirmed in a row, as it was recorded: [`Ledger::counter`] reads it under a gate.
+    /// How often its work has been confirmed in a row, as it was recorded: no gate caps it.
     pub counter: u32,
     /// What its last round came to.
     pub decision: Decision,
     /// When its last round ended, as the caller said it.
     pub ended_at: String,
-    /// The failures of the last rounds in which verification failed, latest last: at most [`SAME_FAILURES`].
+    /// The failures of the last rounds in which verification failed, latest last; no more than it takes to tell that they are the same.
     pub failures: Vec<Digest>,
     /// Whether its last round changed nothing.
     pub no_change: bool,
@@ -79,7 +81,7 @@ pub struct Entry {
 }
 
 /// A subject was allowed to go on although its retries were used up (`on-exhausted allow`).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Waiver {
     /// When, as the caller said it.
@@ -91,8 +93,9 @@ pub struct Waiver {
 }
 
 /// What a caller says of a round.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[schemars(rename = "SubjectStatus")]
 pub enum Status {
     /// The work is done.
     Done,

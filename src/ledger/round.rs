@@ -4,6 +4,7 @@ use super::{Contents, Entry, Exhausted, Ledger, Propagate, SAME_FAILURES, Status
 use crate::base::canon::Digest;
 use crate::run::report::{Decision, Standing};
 use crate::run::verdict::{Exit, Verdict};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A round that has ended.
@@ -52,7 +53,7 @@ pub enum Said {
 }
 
 /// Why a decision is other than the verdict would have it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Because {
     /// Somebody said that it does not go on.
@@ -76,7 +77,7 @@ impl Because {
 }
 
 /// What a round came to (engine.md section 13).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Recorded {
     /// Which attempt at the subject's work it was, from 1.
@@ -99,6 +100,7 @@ pub struct Recorded {
     /// The subject.
     pub subject: String,
     /// The version of this shape: 1.
+    #[schemars(extend("const" = 1))]
     pub version: u32,
 }
 

@@ -3,6 +3,7 @@
 use super::Plan;
 use super::digest::without_annotations;
 use crate::base::word::visible;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -13,7 +14,8 @@ const SHOWN: usize = 120;
 const NAMES: [&str; 6] = ["id", "question", "path", "tier", "kind", "name"];
 
 /// A field that is not the same.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Drift")]
 pub struct Difference {
     /// Where: `steps.unit.timeoutMs`.
     pub path: String,

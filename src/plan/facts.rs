@@ -2,7 +2,9 @@
 
 use crate::base::path::RepoPath;
 use crate::base::word::Word;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// A question that only the repository can answer.
@@ -27,8 +29,9 @@ pub enum Question {
 }
 
 /// An answer.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
+#[schemars(rename = "FactAnswer")]
 pub enum Answer {
     /// `"yes"`, `"no"` or `"unknown"`.
     Word(Certainty),
@@ -37,7 +40,7 @@ pub enum Answer {
 }
 
 /// What can be said for certain. `unknown` never drops or blocks anything.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Certainty {
     /// It is so.
@@ -49,7 +52,7 @@ pub enum Certainty {
 }
 
 /// A question with its answer, as a plan records it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Fact {
     /// The answer.
@@ -129,6 +132,20 @@ impl Question {
 impl Serialize for Question {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.to_word().serialize(serializer)
+    }
+}
+
+impl JsonSchema for Question {
+    fn schema_name() -> Cow<'static, str> {
+        "FactQuestion".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let kinds: Vec<&str> = Self::KINDS.iter().map(|(prefix, _)| *prefix).collect();
+        let mut schema = Word::json_schema(generator);
+        let description = format!("What was asked: `missing-changed`, or one of `{}` and a path.", kinds.join("`, `"));
+        schema.insert("description".to_owned(), description.into());
+        schema
     }
 }
 

@@ -35,19 +35,19 @@ use crate::check::request::Assertion;
 use crate::check::{Kind, Report, Severity};
 use facts::Fact;
 use request::RequestRecord;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A frozen, totally ordered list of steps and all it was made from (engine.md sections 3 and 13).
 ///
-/// What `vplan plan` prints is what `vplan run` executes and what recovery rewrites. Fields stand in the order of their
-/// JSON names (see `base::canon`). Annotations, which the digest leaves out, are marked.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// What `vplan plan` prints is what `vplan run` executes and what recovery rewrites. Annotations, which the digest leaves out, are marked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Plan {
     /// The contract, unless there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contract: Option<ContractRef>,
-    /// Annotation: the digest of everything else. Made by `digest::seal`.
+    /// Annotation: the digest of everything else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<Digest>,
     /// What was asked of the repository, and the answers.
@@ -68,11 +68,12 @@ pub struct Plan {
     /// The tiers reached, ascending, and why.
     pub tiers: Vec<Tier>,
     /// The version of this shape: 1.
+    #[schemars(extend("const" = 1))]
     pub version: u32,
 }
 
 /// Which contract a plan was made from.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ContractRef {
     /// Digest of its formatted, comment-free form.
@@ -84,7 +85,7 @@ pub struct ContractRef {
 }
 
 /// A remark on the whole plan.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Note {
     /// A stable kebab-case name: `contract-changed`, `mode-off`, `trigger-lowered`, `no-contract`, `outside-scope`.
@@ -97,7 +98,7 @@ pub struct Note {
 }
 
 /// How the plan is to be executed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Policy {
     /// Time for the whole run in milliseconds, if it is limited.
@@ -114,7 +115,7 @@ pub struct Policy {
 }
 
 /// A tier that was reached.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Tier {
     /// `always`, `trigger NAME` in file order, `milestone-end`, `high-risk`, `run-end`, `min-tier`.
@@ -127,7 +128,7 @@ pub struct Tier {
 }
 
 /// Where a step comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Origin {
     /// The request's own commands.
@@ -141,7 +142,7 @@ pub enum Origin {
 }
 
 /// One thing to do: a node of the plan, with every setting that has an effect.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Step {
     /// Ids of direct predecessors by constraints, in plan order.
@@ -271,7 +272,7 @@ impl Step {
 }
 
 /// Where a check is defined.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StepSource {
     /// From 1, in bytes.
@@ -283,7 +284,7 @@ pub struct StepSource {
 }
 
 /// Why a check is in the plan, or why it is not.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Reason {
     /// `always`, `byRole`, `whenChangedAny`, `whenChangedAll`, `whenChangedOnly`, `whenChangedNone`, `whenExists`,
@@ -313,7 +314,7 @@ pub struct Reason {
 }
 
 /// A check that was left out.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Omitted {
     /// Annotation: the file that defines it, if it is not the contract itself.
@@ -335,7 +336,7 @@ pub struct Omitted {
 }
 
 /// One use of a rewrite rule (engine.md section 6).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Rewrite {
     /// How much is still verified.
@@ -363,7 +364,7 @@ pub struct Rewrite {
 }
 
 /// Why a rule may not be applied.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Refusal {
     /// One line for people.
@@ -375,7 +376,7 @@ pub struct Refusal {
 }
 
 /// How much of what was asked is verified.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Coverage {
     /// All.

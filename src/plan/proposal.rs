@@ -15,8 +15,10 @@ use crate::base::change::ChangeSet;
 use crate::base::command::Command;
 use crate::base::word::visible;
 use crate::contract::{Body, Contract};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::borrow::Cow;
 
 /// The protocol, for whoever writes a proposer: what `vplan help proposer` prints.
 pub const PROTOCOL: &str = include_str!("proposal.md");
@@ -29,28 +31,39 @@ pub const MAX_COMMANDS: usize = 100;
 pub const MAX_TEXT: usize = 8 << 10;
 
 /// What a proposer is asked.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Question {
+    /// What ends with the change.
     boundaries: Vec<Boundary>,
+    /// The changed files, sorted.
     changed: ChangeSet,
     /// What the contract has, so that nothing is proposed twice.
     checks: Vec<Known>,
+    /// Which contract it is, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     contract: Option<Digest>,
+    /// The commands that the caller named.
     explicit: Vec<String>,
+    /// The least tier: 0, 1 or 2.
     min_tier: u8,
+    /// Where checks come from.
     mode: Mode,
+    /// How risky the change is.
     risk: Risk,
+    /// Whose change it is.
     role: String,
+    #[schemars(extend("const" = 1))]
     version: u32,
 }
 
 /// A check that the contract has.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 struct Known {
+    /// Its command, if it is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     command: Option<String>,
+    /// Its name.
     id: String,
 }
 
@@ -98,7 +111,7 @@ pub struct Answer {
 }
 
 /// A command that was proposed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Suggestion {
     /// The text, in the grammar of commands.
     pub command: String,
@@ -177,9 +190,10 @@ impl Answer {
     /// The form in which it is recorded: canonical JSON, which [`Answer::read`] reads back to the same.
     #[must_use]
     pub fn text(&self) -> String {
-        #[derive(Serialize)]
+        #[derive(Serialize, JsonSchema)]
         struct Shape<'a> {
             commands: &'a [Suggestion],
+            #[schemars(extend("const" = 1))]
             version: u32,
         }
         to_canonical(&Shape { commands: &self.commands, version: 1 })
@@ -198,13 +212,63 @@ pub struct Proposal {
 }
 
 /// What a plan says of the proposal in it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProposalRef {
     /// The digest of the answer as it is recorded.
     pub answer: Digest,
     /// The digest of the exact question.
     pub question: Digest,
+}
+
+/// What a run record keeps of a proposal: what [`Proposal::record`] writes.
+#[derive(Debug, JsonSchema)]
+pub struct RecordedProposal {
+    /// What the proposer said.
+    pub answer: Answer,
+    /// What it was asked.
+    pub question: Question,
+    /// 1.
+    #[schemars(extend("const" = 1))]
+    pub version: u32,
+}
+
+impl JsonSchema for Answer {
+    fn schema_name() -> Cow<'static, str> {
+        "ProposalAnswer".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let command = json_schema!({
+            "description": "The text, in the grammar of commands.", "minLength": 1, "type": "string",
+        });
+        json_schema!({
+            "additionalProperties": false,
+            "description": "What a proposer answered.",
+            "properties": {
+                "commands": {
+                    "description": "In the order in which they are to run; none when it has nothing to propose.",
+                    "items": {"anyOf": [
+                        command,
+                        {
+                            "additionalProperties": false,
+                            "properties": {
+                                "command": command,
+                                "why": {"description": "Why, if there is something to say.", "type": "string"},
+                            },
+                            "required": ["command"],
+                            "type": "object",
+                        },
+                    ]},
+                    "maxItems": MAX_COMMANDS,
+                    "type": "array",
+                },
+                "version": {"description": "The version of this shape.", "enum": [1, null]},
+            },
+            "required": ["commands"],
+            "type": "object",
+        })
+    }
 }
 
 impl Proposal {

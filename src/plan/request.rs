@@ -3,10 +3,11 @@
 use super::proposal::{Proposal, ProposalRef};
 use crate::base::change::ChangeSet;
 use crate::base::command::Command;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How risky the caller takes the change for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Risk {
     /// Does nothing.
@@ -19,7 +20,7 @@ pub enum Risk {
 }
 
 /// What ends with this change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Boundary {
     /// A milestone: reaches tier 1.
@@ -29,7 +30,7 @@ pub enum Boundary {
 }
 
 /// Where checks come from (engine.md section 1).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
     /// An empty plan.
@@ -55,7 +56,7 @@ pub enum Selector {
 }
 
 /// Where git found the changed files. What the caller named itself has no such source, and is never looked up again.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 pub enum ChangedFrom {
     /// The work tree against HEAD.
@@ -101,7 +102,7 @@ impl TryFrom<String> for ChangedFrom {
 }
 
 /// A recorded waiver.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Skip {
     /// The check.
@@ -148,7 +149,7 @@ pub struct Request {
 }
 
 /// A request as a plan keeps it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RequestRecord {
     /// The boundaries, sorted.

@@ -5,6 +5,7 @@ use crate::base::change::ChangeSet;
 use crate::base::matching::{SHOWN, match_all};
 use crate::base::path::RepoPath;
 use crate::contract::Scope;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The kind of note that such a change gets. A run of a plan with one runs nothing.
@@ -14,8 +15,9 @@ pub const OUTSIDE: &str = "outside-scope";
 const DENIED: &str = "which the contract's scope denies";
 
 /// The list of the scope that a change is against.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[schemars(rename = "ScopeList")]
 pub enum List {
     /// It is not among what is allowed.
     Allow,

@@ -7,6 +7,7 @@
 
 use super::{Plan, Step, digest};
 use crate::base::glob::overlap::overlaps;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub const MOST: u32 = 10_000;
 
 /// Which share.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct Shard {
     /// Of how many.
     pub count: u32,

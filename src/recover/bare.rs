@@ -8,6 +8,7 @@ use crate::check::Kind;
 use crate::plan::request::RequestRecord;
 use crate::plan::step::empty;
 use crate::plan::{Coverage, Origin, Plan, Policy, Step};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A plan of explicit commands alone, `command-1` and so on. It has no digest: it was made from no request.
@@ -83,7 +84,7 @@ pub fn given(number: usize, code: FailureCode) -> Failure {
 }
 
 /// What `vplan recover` prints, apart from its `version`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Answer {
     /// Another list.
@@ -102,6 +103,7 @@ pub enum Answer {
         /// The rule's name.
         recovery_rule: String,
         /// 1.
+        #[schemars(extend("const" = 1))]
         version: u32,
     },
     /// None.
@@ -109,12 +111,13 @@ pub enum Answer {
         /// Why, on one line.
         refused: String,
         /// 1.
+        #[schemars(extend("const" = 1))]
         version: u32,
     },
 }
 
 /// A command of the list after.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct NextStep {
     /// Its text.
     pub command: String,

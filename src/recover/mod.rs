@@ -11,11 +11,12 @@ use crate::check::evidence::Evidence;
 use crate::plan::facts::{Facts, Question};
 use crate::plan::{Plan, Refusal, Rewrite};
 use rules::Case;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
 /// Why a step failed (engine.md section 6). The names are known to existing pipelines and never change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum FailureCode {
     /// The script that a package manager was asked for does not exist.
     #[serde(rename = "verification_command_missing_script")]
@@ -78,7 +79,7 @@ impl FailureCode {
 }
 
 /// A classified failure.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Failure {
     /// The step's id.

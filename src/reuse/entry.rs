@@ -4,14 +4,16 @@ use super::key::{Parts, Print};
 use crate::base::canon::{Digest, to_canonical};
 use crate::base::path::RepoPath;
 use crate::check::evidence::EarlierPass;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The version of the form in which passes are kept.
 pub const VERSION: u32 = 1;
 
 /// A pass, kept under its key.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(rename = "KeptPass")]
 pub struct Entry {
     /// The digest of `parts`.
     pub key: Digest,
@@ -21,12 +23,13 @@ pub struct Entry {
     pub pass: EarlierPass,
     /// The files that the step left of what it `produces`, ascending by path.
     pub products: Vec<Product>,
-    /// [`VERSION`].
+    /// The version of this shape: 1.
+    #[schemars(extend("const" = 1))]
     pub version: u32,
 }
 
 /// A file that a step made.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Product {
     /// Which.

@@ -5,6 +5,7 @@ use crate::base::glob::{Glob, Item, Selection, What};
 use crate::base::path::RepoPath;
 use crate::base::word::Word;
 use crate::plan::{Origin, Plan, Step};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
@@ -13,7 +14,7 @@ use std::io::Write as _;
 pub const JUDGING: u32 = 1;
 
 /// What a file was.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Print {
     /// Of its content, symlinks followed; absent where there is none.
@@ -30,7 +31,7 @@ pub struct Print {
 pub type Prints = BTreeMap<RepoPath, Print>;
 
 /// All files of a set: how many, and one digest.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FileSet {
     /// How many.
@@ -67,7 +68,7 @@ impl FileSet {
 }
 
 /// A file that is executed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Tool {
     /// Of its content.
@@ -77,22 +78,22 @@ pub struct Tool {
 }
 
 /// All that may have a say in how a step ends.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Parts {
     /// Every variable that the step sees, ascending by name. The digest is keyed with a secret of the store: nobody can try values.
     pub environment: Vec<(Word, Digest)>,
     /// What `inputs`, `requires` and `unchanged` select.
     pub files: FileSet,
-    /// [`JUDGING`].
+    /// Which rules judged it: raised whenever the same evidence may be judged otherwise than before.
     pub judging: u32,
     /// Of the root's absolute path.
     pub place: Digest,
     /// The system and its processor.
     pub platform: String,
-    /// The [`settings`] of all steps that must be over before it, in no order, as one.
+    /// Of the settings of all steps that must be over before it, in no order, as one.
     pub predecessors: Digest,
-    /// [`settings`] of the step itself.
+    /// Of the settings of the step itself.
     pub settings: Digest,
     /// The program that its command names, then that program's interpreter, and so on.
     pub tools: Vec<Tool>,

@@ -10,10 +10,11 @@ use crate::base::word::visible;
 use crate::check::Kind;
 use crate::check::outcome::Status;
 use crate::plan::{Coverage, Plan, digest};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Whether something holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Holds {
     /// It does.
@@ -25,7 +26,7 @@ pub enum Holds {
 }
 
 /// One thing that was looked at.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Aspect {
     /// A stable name: `plan`, `steps`, `statuses`, `verdict`, `exitCode`, `coverage`, `journal`, `logs`, `tree`.
     pub aspect: &'static str,

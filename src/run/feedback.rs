@@ -17,6 +17,7 @@ use crate::check::outcome::{Cause, Status};
 use crate::check::reading::{FailedTest, Finding, Level, TestCounts};
 use crate::plan::scope::{List, OUTSIDE};
 use crate::plan::{Plan, Step};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How large feedback is at most, as canonical JSON, in bytes. What does not fit is shortened evenly.
@@ -36,8 +37,8 @@ pub const TEXT_BYTES: usize = 1024;
 pub const POLICY_VIOLATION: &str = "policy_violation";
 
 /// The first blocking failure in plan order, made for its repair. All foreign text in it is inert, and all of it together
-/// bounded ([`FEEDBACK_BYTES`]).
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+/// bounded to 64 KiB.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Feedback {
     /// Changes outside the scope that a step of the plan explains, as globs that whoever owns the contract could allow. A
@@ -114,6 +115,7 @@ pub struct Feedback {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tests: Option<TestCounts>,
     /// The version of this shape: 1.
+    #[schemars(extend("const" = 1))]
     pub version: u32,
     /// How many warnings its output reports, where it was read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -131,7 +133,7 @@ fn is_none_at_all(count: &u64) -> bool {
 }
 
 /// A blocking failure behind the first one.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OtherFailure {
     /// Its command.
@@ -148,7 +150,7 @@ pub struct OtherFailure {
 }
 
 /// A change outside the contract's scope.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OutsideScope {
     /// Which list it is against: it is not in `allow`, or it is in `deny`.
     pub list: List,
@@ -157,7 +159,7 @@ pub struct OutsideScope {
 }
 
 /// A glob that a scope could allow.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AllowedPath {
     /// The glob: a path without special characters.
@@ -167,7 +169,7 @@ pub struct AllowedPath {
 }
 
 /// Beginning and end of a stream.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Excerpt {
     /// The beginning, or everything when it is short.

@@ -13,6 +13,7 @@ use crate::check::Kind;
 use crate::check::outcome::{Cause, Status};
 use crate::check::reading::TestCounts;
 use crate::plan::{Coverage, Rewrite};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -20,7 +21,8 @@ use std::collections::BTreeMap;
 pub const EVENTS: &str = include_str!("events.md");
 
 /// One line of a journal.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Event")]
 pub struct Line {
     /// Its number, from 0, without gaps.
     pub seq: u64,
@@ -32,7 +34,7 @@ pub struct Line {
 }
 
 /// What can happen.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all_fields = "camelCase")]
 pub enum Entry {
     /// Always the first line.
@@ -47,6 +49,7 @@ pub enum Entry {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         started_at: Option<String>,
         /// The version of this shape: 1.
+        #[schemars(extend("const" = 1))]
         version: u32,
     },
     /// A plan is about to be executed: the first one, or a rewritten one.
@@ -98,7 +101,7 @@ pub enum Entry {
         /// Its log.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         log: Option<String>,
-        /// The file that was started: the path of a [`Entry::ProgramResolved`].
+        /// The file that was started: the path of a `program.resolved`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         program: Option<Word>,
         /// What decided.
@@ -155,7 +158,7 @@ pub enum Entry {
 }
 
 /// A step as a journal names it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PlannedStep {
     /// Its command.
     pub command: String,
@@ -164,7 +167,7 @@ pub struct PlannedStep {
 }
 
 /// A step's end.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FinalStatus {
     /// Its id.
     pub id: String,

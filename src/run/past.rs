@@ -9,11 +9,12 @@ use crate::check::Kind;
 use crate::check::outcome::{Cause, Outcome, Status};
 use crate::plan::step::empty;
 use crate::plan::{Coverage, Origin, Step};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// How a run stands, by its journal and by whether somebody writes it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
     /// It came to its end.
@@ -25,7 +26,7 @@ pub enum State {
 }
 
 /// A run on one line.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Summary {
     /// How much was verified.
@@ -244,7 +245,7 @@ fn record(step: &ReplayedStep, state: State) -> StepRecord {
 }
 
 /// What many runs say of one check.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CheckStats {
     /// How often an earlier result stood for it.
@@ -277,7 +278,7 @@ pub struct CheckStats {
 }
 
 /// A failure of a check.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LastFailure {
     /// What decided.

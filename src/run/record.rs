@@ -9,13 +9,14 @@ use crate::check::judge::Answer;
 use crate::check::outcome::{Cause, Outcome, Status};
 use crate::check::reading::{FailedTest, Finding, TestCounts, clip};
 use crate::plan::Step;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How many bytes of each stream's end a report shows.
 pub const TAIL_BYTES: usize = 2048;
 
 /// The end of one step (engine.md section 13).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StepRecord {
     /// The earlier pass that stands for it.
@@ -100,7 +101,7 @@ pub struct StepRecord {
 }
 
 /// The file that the first word of a command named (engine.md section 7).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ProgramRecord {
     /// Of its content; absent when it was replaced or could not be read.
@@ -113,7 +114,7 @@ pub struct ProgramRecord {
 }
 
 /// How a step compares with an earlier pass on the same inputs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Confirmation {
     /// In what they differ, for people; absent when they agree.

@@ -9,13 +9,14 @@ use crate::check::outcome::{Cause, Outcome, Status};
 use crate::plan::drift::Difference;
 use crate::plan::shard::{Shard, Share};
 use crate::plan::{Coverage, Note, Omitted, Plan, Refusal, Rewrite, Step};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How many rounds may follow the first one (engine.md section 9).
 pub const DEFAULT_RETRIES: u32 = 3;
 
 /// A report. Nothing in it depends on the order in which things happened to be noticed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Report {
     /// Which round this is, from 1.
@@ -99,11 +100,12 @@ pub struct Report {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict_code: Option<u8>,
     /// The version of this shape: 1.
+    #[schemars(extend("const" = 1))]
     pub version: u32,
 }
 
 /// How a saved plan stood to the repository in which it was run.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SavedPlan {
     /// There was no contract that could have confirmed it.
@@ -114,7 +116,7 @@ pub struct SavedPlan {
 }
 
 /// The share of a plan that a run was about, with all that is needed to join it with the others.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ShardRecord {
     /// Of how many.
@@ -155,7 +157,7 @@ impl ShardRecord {
 }
 
 /// One of the shards that were joined.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ShardSummary {
     /// How long it took, in milliseconds.
@@ -172,7 +174,7 @@ pub struct ShardSummary {
 }
 
 /// What the operator let through to steps, and what was kept from them.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct EnvironmentUse {
     /// The names after `--grant-env`, ascending.
@@ -186,7 +188,7 @@ pub struct EnvironmentUse {
 }
 
 /// A variable that a step asked for and that was kept from it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Withheld {
     /// Its name.
     pub name: String,
@@ -201,7 +203,7 @@ impl EnvironmentUse {
 }
 
 /// What a caller should do next (engine.md section 9).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Decision {
     /// Go on; other subjects are not complete.
@@ -234,7 +236,7 @@ impl Decision {
 }
 
 /// How often a subject is confirmed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Standing {
     /// How often.

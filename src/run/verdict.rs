@@ -8,10 +8,11 @@ use crate::check::outcome::{Cause, Status};
 use crate::check::{Kind, Severity};
 use crate::plan::request::Mode;
 use crate::plan::{Coverage, Plan, Step};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What is to be thought of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// A signal ended it before everything was over.

@@ -341,9 +341,12 @@ impl Ran {
         self
     }
 
-    /// Standard output as the one JSON document that it must be.
+    /// Standard output as the one JSON document that it must be, as the schema of the command says.
     #[track_caller]
     pub fn json(&self) -> serde_json::Value {
-        serde_json::from_slice(&self.stdout).unwrap_or_else(|e| panic!("no JSON ({e}): {}", self.shown()))
+        let document =
+            serde_json::from_slice(&self.stdout).unwrap_or_else(|e| panic!("no JSON ({e}): {}", self.shown()));
+        crate::schema::printed(&self.args, &document);
+        document
     }
 }

@@ -9,8 +9,10 @@ mod set;
 
 use super::path::RepoPath;
 pub(in crate::base) use pattern::{Part, Pattern, Segment};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 pub(in crate::base) use set::PatternSet;
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -127,6 +129,16 @@ impl std::fmt::Debug for Glob {
     }
 }
 
+impl JsonSchema for Glob {
+    fn schema_name() -> Cow<'static, str> {
+        "Glob".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"description": "A glob of the contract language.", "minLength": 1, "type": "string"})
+    }
+}
+
 impl From<Glob> for String {
     fn from(glob: Glob) -> Self {
         glob.text.as_ref().to_owned()
@@ -142,7 +154,7 @@ impl TryFrom<String> for Glob {
 }
 
 /// A list of globs and named selections: a file is selected when some positive item selects it and no excluding one does.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Selection {
     /// The items in the order of the text. At least one of them is positive.
@@ -150,7 +162,7 @@ pub struct Selection {
 }
 
 /// One item of a selection.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Item {
     /// Whether it excludes.
@@ -162,7 +174,7 @@ pub struct Item {
 }
 
 /// What an item is.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum What {
     /// A glob.

@@ -7,18 +7,24 @@ use crate::cli::args::{Argv, Format, Global};
 use crate::cli::error::Failure;
 use crate::cli::terminal::Terminal;
 use crate::run::verdict::Exit;
+use schemars::JsonSchema;
 use serde::Serialize;
 
-#[derive(Serialize)]
-struct Read<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Read<'a> {
+    /// The words; `{changed}` stands for the changed files.
     argv: Vec<Word>,
+    /// The assignments in front of them.
     env: &'a Env,
+    #[schemars(extend("const" = 1))]
     version: u32,
 }
 
-#[derive(Serialize)]
-struct Unread<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Unread<'a> {
+    /// Why no program can be started with it.
     unsupported: &'a Unsupported,
+    #[schemars(extend("const" = 1))]
     version: u32,
 }
 

@@ -3,21 +3,40 @@
 use super::format;
 use crate::base::diagnostic::{Code, Diagnostic, Severity};
 use crate::base::nearest::nearest;
-use crate::base::source::Sources;
+use crate::base::path::RepoPath;
 use crate::check::Kind;
 use crate::cli::args::{Check, Format, Global};
 use crate::cli::error::Failure;
-use crate::cli::render::diagnostic;
+use crate::cli::render::diagnostic::{self, Message};
 use crate::cli::render::style::count;
 use crate::cli::session::{invalid, load_contract, locate};
 use crate::cli::terminal::Terminal;
 use crate::effect::git::error::GitError;
 use crate::effect::load;
 use crate::effect::survey;
-use crate::effect::survey::uncovered::{self, Uncovered};
+use crate::effect::survey::uncovered;
 use crate::front::verify_contract_json;
 use crate::plan::explain::place;
 use crate::run::verdict::Exit;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// The messages, what could not be looked at, and the files of `--uncovered`.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Document<'a> {
+    /// What is wrong, or doubtful.
+    diagnostics: Vec<Message<'a>>,
+    /// What could not be looked at, one line each.
+    notes: &'a [String],
+    /// With `--uncovered`: how many files git tracks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tracked: Option<usize>,
+    /// With `--uncovered`: the tracked files that no check is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    uncovered: Option<&'a [RepoPath]>,
+    #[schemars(extend("const" = 1))]
+    version: u32,
+}
 
 /// Shows every error and warning of the contract; exit 3 when one of them is an error, or is denied.
 ///
@@ -47,7 +66,13 @@ pub fn run(global: &Global, args: &Check, terminal: &Terminal) -> Result<u8, Fai
     }
     let list = found.sorted();
     if format == Format::Json {
-        terminal.print(&(document(&loaded.sources, &list, &notes, uncovered.as_ref()).to_string() + "\n"));
+        terminal.print_json(&Document {
+            diagnostics: diagnostic::messages(&loaded.sources, &list),
+            notes: &notes,
+            tracked: uncovered.as_ref().map(|u| u.tracked),
+            uncovered: uncovered.as_ref().map(|u| u.files.as_slice()),
+            version: 1,
+        });
     }
     if loaded.contract.is_none() {
         let failure = invalid(loaded);
@@ -81,24 +106,6 @@ pub fn run(global: &Global, args: &Check, terminal: &Terminal) -> Result<u8, Fai
         terminal.print(&format!("{}: {}{from}{also}\n", loaded.path, count(checks.len(), "check")));
     }
     Ok(Exit::Success.code())
-}
-
-/// The messages, what could not be looked at, and the files of `--uncovered`.
-fn document(
-    sources: &Sources,
-    list: &[Diagnostic],
-    notes: &[String],
-    uncovered: Option<&Uncovered>,
-) -> serde_json::Value {
-    let mut document = diagnostic::json(sources, list);
-    if let Some(object) = document.as_object_mut() {
-        object.insert("notes".to_owned(), serde_json::json!(notes));
-        if let Some(uncovered) = uncovered {
-            object.insert("tracked".to_owned(), uncovered.tracked.into());
-            object.insert("uncovered".to_owned(), serde_json::json!(uncovered.files));
-        }
-    }
-    document
 }
 
 /// Whether a word is a code, or its last part.

@@ -12,6 +12,7 @@ use crate::plan::Plan;
 use crate::plan::facts::{Facts, Question};
 use crate::recover::{FailureCode, bare::bare_plan, classify, questions};
 use crate::run::verdict::Exit;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -21,12 +22,16 @@ const SIGNALS: [&str; 17] = [
     "SIGSYS", "SIGTERM", "SIGTRAP", "SIGUSR1", "SIGUSR2", "SIGXCPU",
 ];
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Answer {
+pub(super) struct Answer {
+    /// The line that decided; empty when none did.
     evidence: String,
+    /// What vplan calls the failure.
     failure_code: FailureCode,
+    /// The name of what decided.
     rule: String,
+    #[schemars(extend("const" = 1))]
     version: u32,
 }
 

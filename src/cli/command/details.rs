@@ -17,6 +17,7 @@ use crate::run::past::{State, Summary, records, short};
 use crate::run::record::StepRecord;
 use crate::run::report::Report;
 use clap::Args;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// `vplan details`
@@ -34,30 +35,41 @@ pub struct Details {
     pub records: Records,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Document {
+pub(super) struct Document {
+    /// What is worth a reader's attention about the plan.
     notes: Vec<Note>,
+    /// The checks that were left out, and why.
     omitted: Vec<Omitted>,
+    /// Repairs of the plan that were not made, and why.
     refusals: Vec<Refusal>,
     /// What of the record could not be used, and why.
     remarks: Vec<String>,
+    /// What recovery did to the plan, in order.
     rewrites: Vec<Rewrite>,
+    /// How the run stands.
     run: Summary,
+    /// What each check did, in plan order.
     steps: Vec<Detail>,
+    /// Evidence that no longer counts: of steps before a rewrite.
     superseded: Vec<StepRecord>,
+    #[schemars(extend("const" = 1))]
     version: u32,
 }
 
 /// One step, by the plan and by the report.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Detail {
+    /// Its verb; absent when no plan is kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     kind: Option<Kind>,
     /// Why it was in the plan.
     reasons: Vec<Reason>,
+    /// What it did.
     record: StepRecord,
+    /// Its tier; absent when no plan is kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     tier: Option<u8>,
 }

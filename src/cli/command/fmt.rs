@@ -6,8 +6,9 @@ use crate::base::source::{Source, Sources};
 use crate::base::word::visible;
 use crate::cli::args::{Format, Global};
 use crate::cli::error::Failure;
+use crate::cli::render::diagnostic::{self, Message};
+use crate::cli::render::diff;
 use crate::cli::render::style::count;
-use crate::cli::render::{diagnostic, diff};
 use crate::cli::session::{load_failed, locate};
 use crate::cli::terminal::Terminal;
 use crate::effect::files::rewrite::{Editable, named};
@@ -17,7 +18,8 @@ use crate::lang::layout::{Formatted, reformat};
 use crate::lang::parse::Caps;
 use crate::run::verdict::Exit;
 use clap::Args;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -239,30 +241,64 @@ fn shown_diff(item: &Item, color: bool) -> String {
     diff::unified(&item.name, &old, item.new.as_deref().unwrap_or_default(), color)
 }
 
-/// `{version, files: [{path, status, diff, text}], diagnostics}`; `status` is `formatted`, `changed`, `differs` or `invalid`.
 fn print_json(items: &[Item], check: bool, sources: &Sources, faults: &[Diagnostic], terminal: &Terminal) {
     let sound = items.iter().all(|i| i.new.is_some());
-    let file = |item: &Item| {
-        let status = match (&item.new, item.differs()) {
-            (None, _) => "invalid",
-            (_, false) => "formatted",
-            (_, true) if check || !sound => "differs",
-            (_, true) => "changed",
-        };
-        let mut file = json!({ "path": item.name, "status": status });
-        if let Some(object) = file.as_object_mut() {
-            if item.differs() {
-                object.insert("diff".to_owned(), shown_diff(item, false).into());
-            }
-            if let (None, Some(new)) = (&item.file, &item.new) {
-                object.insert("text".to_owned(), new.as_str().into());
-            }
-        }
-        file
+    let file = |item: &'_ Item| Entry {
+        diff: item.differs().then(|| shown_diff(item, false)),
+        path: item.name.clone(),
+        status: match (&item.new, item.differs()) {
+            (None, _) => State::Invalid,
+            (_, false) => State::Formatted,
+            (_, true) if check || !sound => State::Differs,
+            (_, true) => State::Changed,
+        },
+        text: item.new.clone().filter(|_| item.file.is_none()),
     };
-    let mut document = diagnostic::json(sources, faults);
-    if let Some(object) = document.as_object_mut() {
-        object.insert("files".to_owned(), items.iter().map(file).collect());
-    }
-    terminal.print(&(document.to_string() + "\n"));
+    terminal.print_json(&Document {
+        diagnostics: diagnostic::messages(sources, faults),
+        files: items.iter().map(file).collect(),
+        version: 1,
+    });
+}
+
+/// What was formatted.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Document<'a> {
+    /// Why files are invalid.
+    diagnostics: Vec<Message<'a>>,
+    /// The files, in the order in which they were named.
+    files: Vec<Entry>,
+    #[schemars(extend("const" = 1))]
+    version: u32,
+}
+
+/// A file.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "FormattedFile")]
+struct Entry {
+    /// What differs from the one layout, as a unified diff; absent when nothing does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    diff: Option<String>,
+    /// Its name; `-` is standard input.
+    path: String,
+    /// How it stands.
+    status: State,
+    /// Of standard input: the text in the one layout.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+}
+
+/// How a file stands.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(rename = "FormatState")]
+enum State {
+    /// It had the one layout already.
+    Formatted,
+    /// It has it now.
+    Changed,
+    /// It has another layout, and was not written.
+    Differs,
+    /// It has an error.
+    Invalid,
 }

@@ -17,15 +17,18 @@ use crate::ledger::{Entry, Ledger, Status, Terms, Waiver};
 use crate::run::report::Decision;
 use crate::run::verdict::{Exit, Verdict};
 use clap::{Args, Subcommand};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// `vplan gate`
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Exit codes: 0 complete, or go on; 2 usage; 3 contract invalid or missing; 5 the ledger cannot be used; 20 another round \
+#[command(after_help = "Examples:\n  \
+        vplan gate record --subject M1 --status done\n  \
+        vplan gate show --check\n  \
+        vplan gate reset --subject M1\n\n\
+        Exit codes: 0 complete, or go on; 2 usage; 3 contract invalid or missing; 5 the ledger cannot be used; 20 another round \
                         is needed; 21 retries used up; 22 escalated; 44 retries used up, and allowed to go on. `vplan help rounds` \
-                        explains rounds, subjects and decisions."
-)]
+                        explains rounds, subjects and decisions.")]
 pub struct Gate {
     /// What to do.
     #[command(subcommand)]
@@ -92,31 +95,48 @@ fn changed(text: &str) -> Result<Change, String> {
 }
 
 /// How all subjects stand.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Standings<'a> {
+pub(super) struct Standings<'a> {
+    /// Whether all that are shown are confirmed often enough.
     complete: bool,
+    /// How many confirmations are asked for.
     required: u32,
+    /// How many rounds have been recorded, of all subjects together.
     rounds: u64,
+    /// The subjects, ascending by name.
     subjects: Vec<Subject<'a>>,
+    #[schemars(extend("const" = 1))]
     version: u32,
 }
 
-#[derive(Debug, Serialize)]
+/// How a subject stands.
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Subject<'a> {
+    /// How often it is confirmed.
     counter: u32,
+    /// What its last round came to.
     decision: Decision,
+    /// When its last round ended.
     ended_at: &'a str,
+    /// Whether its last round changed nothing.
     no_change: bool,
+    /// How many rounds of repair are left.
     retries_remaining: u32,
+    /// How many rounds it has had.
     rounds: u64,
+    /// The run of its last round, if that was one.
     #[serde(skip_serializing_if = "Option::is_none")]
     run_id: Option<&'a str>,
+    /// What was said of its last round, or what its verdict says.
     status: Status,
+    /// Its name.
     subject: &'a str,
+    /// The verdict of its last round, if that was a run.
     #[serde(skip_serializing_if = "Option::is_none")]
     verdict: Option<Verdict>,
+    /// When it was allowed to go on without a pass.
     waivers: &'a [Waiver],
 }
 
@@ -138,10 +158,13 @@ impl<'a> Subject<'a> {
     }
 }
 
-#[derive(Debug, Serialize)]
+/// The subjects that were forgotten.
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Forgotten {
+pub(super) struct Forgotten {
+    /// Their names.
     reset: Vec<String>,
+    #[schemars(extend("const" = 1))]
     version: u32,
 }
 

@@ -8,6 +8,7 @@ use crate::cli::render::style::count;
 use crate::cli::terminal::Terminal;
 use crate::run::past::{short, started_at};
 use clap::Args;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// `vplan gc`
@@ -28,29 +29,38 @@ pub struct Gc {
     pub records: Records,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Document {
+pub(super) struct Document {
     /// Of all files that were removed.
     bytes: u64,
+    /// Whether nothing was really removed.
     dry_run: bool,
     /// Runs that had to stay although they are old.
     kept: Vec<Kept>,
+    /// The runs that went.
     removed: Vec<Removed>,
+    #[schemars(extend("const" = 1))]
     version: u32,
 }
 
-#[derive(Serialize)]
+/// A run that went.
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Removed {
+    /// Of all its files.
     bytes: u64,
+    /// The run.
     run_id: String,
 }
 
-#[derive(Serialize)]
+/// A run that had to stay.
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Kept {
+    /// Why, in one line.
     reason: String,
+    /// The run.
     run_id: String,
 }
 

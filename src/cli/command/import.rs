@@ -15,6 +15,7 @@ use crate::effect::{files, input, load};
 use crate::front::convert::{self, Conversion, Weight, convert, tell, text, verify};
 use crate::run::verdict::Exit;
 use clap::{Args, ValueEnum};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
@@ -185,28 +186,45 @@ struct Account<'a> {
     sources: &'a Sources,
 }
 
-#[derive(Serialize)]
-struct Document<'a> {
+/// What was converted.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Document<'a> {
+    /// How many checks the contract has.
     checks: usize,
+    /// The file that was read.
     file: &'a str,
+    /// Whose configuration it is.
     from: &'static str,
+    /// What the contract does not say, or says otherwise.
     lost: Vec<Line<'a>>,
+    /// The file that was written.
     #[serde(skip_serializing_if = "Option::is_none")]
     output: Option<&'a str>,
+    /// The contract, when no file was written.
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<&'a str>,
+    /// How many risk triggers the contract has.
     triggers: usize,
+    #[schemars(extend("const" = 1))]
     version: u32,
 }
 
-#[derive(Serialize)]
+/// Something that the contract does not say, or says otherwise.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Lost")]
 struct Line<'a> {
+    /// From 1, in bytes.
     column: usize,
+    /// What to do by hand, where that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     instead: Option<&'a str>,
+    /// From 1.
     line: usize,
+    /// Whether it is lost, means something else now, or has no effect on checks.
     weight: &'static str,
+    /// What it is about.
     what: &'a str,
+    /// Why, in one line.
     why: &'a str,
 }
 

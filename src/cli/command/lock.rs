@@ -24,6 +24,7 @@ use crate::effect::pins::Pins;
 use crate::lock::{self, RecordedAnswer};
 use crate::run::verdict::Exit;
 use clap::{Arg, Args};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -61,18 +62,23 @@ fn part_of_a_request(arg: Arg) -> Arg {
 }
 
 /// What was done, or found.
-#[derive(Debug, Serialize)]
-struct Account {
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Account {
+    /// The git imports, in the order in which the contract names them.
     entries: Vec<Line>,
     /// The digests of the questions to a judge whose answers were recorded just now.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     judged: Vec<Digest>,
+    /// The file.
     lock: RepoPath,
+    /// How many recorded answers it holds.
     proposals: usize,
     /// The digest of the question to a proposer whose answer was recorded just now.
     #[serde(skip_serializing_if = "Option::is_none")]
     recorded: Option<Digest>,
+    #[schemars(extend("const" = 1))]
     version: u32,
+    /// Whether the file was written.
     written: bool,
 }
 
@@ -83,24 +89,35 @@ struct Recorded {
     judged: Vec<Digest>,
 }
 
-#[derive(Debug, Serialize)]
+/// An import.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "LockEntry")]
 struct Line {
+    /// The size of its file; absent when it is not pinned.
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes: Option<u64>,
+    /// The digest of its file, which is pinned; absent when it is not.
     #[serde(skip_serializing_if = "Option::is_none")]
     digest: Option<String>,
+    /// Its name, as the contract writes it.
     import: String,
+    /// What became of it.
     state: State,
 }
 
 /// What became of an import, or what is the matter with it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum State {
+    /// It was pinned already.
     Kept,
+    /// It is pinned now.
     Pinned,
+    /// It is not imported any more, and was taken out.
     Removed,
+    /// It is not pinned.
     Missing,
+    /// It is pinned and not imported.
     Surplus,
 }
 

@@ -12,6 +12,7 @@ use crate::effect::history::{History, Logged};
 use crate::run::past::short;
 use crate::run::verdict::Exit;
 use clap::Args;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write};
@@ -42,22 +43,27 @@ pub struct Log {
     pub records: Records,
 }
 
-#[derive(Serialize)]
+/// What a check wrote.
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Document {
+pub(super) struct Document {
     /// Of the whole log.
     bytes: u64,
+    /// The check.
     id: String,
     /// Relative to the run's folder; absent when the check wrote nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     log: Option<String>,
     /// How many bytes of its beginning are left out.
     omitted_bytes: u64,
+    /// The run.
     run_id: String,
     /// What it wrote, made inert.
     text: String,
+    /// Which try, from 1.
     #[serde(rename = "try")]
     attempt: u32,
+    #[schemars(extend("const" = 1))]
     version: u32,
 }
 

@@ -30,6 +30,7 @@ use crate::run::event::Interrupt;
 use crate::run::report::{Decision, Report};
 use crate::run::verdict::{Exit, Verdict};
 use clap::{Arg, Args, ValueEnum};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::cell::RefCell;
 use std::ffi::OsString;
@@ -39,7 +40,11 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Args)]
 #[command(
     mut_args(not_in_a_loop),
-    after_help = "Exit codes: 0 passed; 2 usage; 3 contract invalid or missing; 4 lock or plan drift; 5 setup, also a fixer that cannot be \
+    after_help = "Examples:\n  \
+        vplan loop --fix ./repair.sh\n  \
+        vplan loop --fix 'my-agent --print' --subject M1 --max-rounds 5\n  \
+        vplan loop --fix ./repair.sh --feedback json --base main\n\n\
+        Exit codes: 0 passed; 2 usage; 3 contract invalid or missing; 4 lock or plan drift; 5 setup, also a fixer that cannot be \
                         started; 21 retries or rounds used up; 22 escalated, also a contract that was changed; 44 retries used up, and \
                         allowed to go on; 130, 143 interrupted. `vplan help rounds` says how the loop decides, and what it does not \
                         believe."
@@ -97,7 +102,7 @@ impl Form {
 }
 
 /// Why the loop ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Stop {
     /// It passed, as often as it must.
@@ -134,62 +139,94 @@ impl Stop {
 }
 
 /// The answer.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Answer<'a> {
+pub(super) struct Answer<'a> {
+    /// What the caller should do.
     decision: Decision,
+    /// The exit code.
     exit_code: u8,
     /// Of the last round that was verified.
     report: &'a Report,
+    /// The rounds, in order.
     rounds: &'a [Line],
+    /// Why the loop ended.
     stop: Stop,
+    /// Whose rounds they were, if anybody's.
     #[serde(skip_serializing_if = "Option::is_none")]
     subject: Option<&'a str>,
+    #[schemars(extend("const" = 1))]
     version: u32,
 }
 
 /// One round.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "Round")]
 struct Line {
+    /// Which attempt it was, from 1.
     attempt: u32,
     /// The contract had changed, and that was allowed.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     contract_changed: bool,
+    /// What it came to.
     decision: Decision,
     /// The verdict's.
     exit_code: u8,
     /// The repair after it.
     #[serde(skip_serializing_if = "Option::is_none")]
     fix: Option<Repair>,
+    /// Whether nothing had changed since the round before.
     no_change: bool,
+    /// How many rounds of repair are left.
     retries_remaining: u32,
     /// From 1.
     round: u32,
+    /// The run.
     run_id: String,
+    /// Its verdict.
     verdict: Verdict,
 }
 
 /// One turn of the fixer.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Repair {
+    /// How long it took, in milliseconds.
     duration_ms: u64,
+    /// Its exit code, which decides nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     exit_code: Option<i32>,
     /// Where the feedback is that it was given.
     feedback: String,
+    /// How many processes it left behind.
     leaked: u32,
+    /// What it wrote.
     #[serde(skip_serializing_if = "Option::is_none")]
     log: Option<String>,
+    /// Whether it changed nothing.
     no_change: bool,
     /// `exited`, `signalled`, `timed_out`, `not_started`, `interrupted`, `lost`
     outcome: &'static str,
+    /// Why it came to that, in one line.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
+    /// The end of what it wrote.
     said: String,
+    /// The signal that ended it.
     #[serde(skip_serializing_if = "Option::is_none")]
     signal: Option<String>,
+}
+
+/// What a fixer is told when nothing failed and it is no pass all the same.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Unexplained<'a> {
+    /// What decided the verdict, on one line.
+    reason: &'a str,
+    /// The verdict.
+    verdict: Verdict,
+    #[schemars(extend("const" = 1))]
+    version: u32,
 }
 
 /// What must not change while the loop runs.
@@ -457,9 +494,7 @@ impl Task<'_> {
             return match self.args.feedback {
                 Form::Md => format!("## {}\n\n{why}\n", report.verdict.name()),
                 Form::Text => format!("{}: {why}\n", report.verdict.name()),
-                Form::Json => {
-                    to_canonical(&serde_json::json!({"reason": why, "verdict": report.verdict, "version": 1})) + "\n"
-                }
+                Form::Json => to_canonical(&Unexplained { reason: &why, verdict: report.verdict, version: 1 }) + "\n",
             };
         };
         match self.args.feedback {

@@ -24,6 +24,7 @@ pub mod recover;
 pub mod report;
 pub mod run;
 pub mod runs;
+pub mod schema;
 pub mod stats;
 pub mod status;
 pub mod std;

@@ -15,6 +15,7 @@ use crate::plan::document::{Form, write_canonical, write_json};
 use crate::plan::explain::{Options, text::explain_text};
 use crate::plan::kdl::to_kdl;
 use crate::run::verdict::Exit;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -60,11 +61,15 @@ pub fn run(global: &Global, args: &PlanArgs, terminal: &Terminal) -> Result<u8, 
 }
 
 /// What is said of a plan that was written to a file.
-#[derive(Serialize)]
-struct Written<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Written<'a> {
+    /// Of the plan.
     digest: Option<&'a Digest>,
+    /// The file.
     file: String,
+    /// How many steps the plan has.
     steps: usize,
+    #[schemars(extend("const" = 1))]
     version: u32,
 }
 

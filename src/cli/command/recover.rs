@@ -3,7 +3,6 @@
 
 use super::classify::{answer, evidence};
 use super::{command, format};
-use crate::base::canon::to_canonical;
 use crate::base::word::visible;
 use crate::cli::args::{Format, Global, Recover};
 use crate::cli::error::Failure;
@@ -16,8 +15,19 @@ use crate::plan::document::Form;
 use crate::recover::bare::{self, bare_plan};
 use crate::recover::{self, FailureCode, Recovery};
 use crate::run::verdict::Exit;
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::path::Path;
+
+/// The answer.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Document {
+    #[serde(flatten)]
+    answer: bare::Answer,
+    /// The plan after, for a caller who gave one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    plan: Option<Plan>,
+}
 
 /// Prints the rewrite, or why there is none (exit 44).
 ///
@@ -40,14 +50,8 @@ pub fn run(global: &Global, args: &Recover, terminal: &Terminal) -> Result<u8, F
     };
     let answer = bare::answer(recovery, &failures);
     let refused = matches!(answer, bare::Answer::Refused { .. });
-    match (next, serde_json::to_value(&answer)) {
-        // A caller with a plan gets the plan, whole and sealed.
-        (Some(next), Ok(serde_json::Value::Object(mut fields))) => {
-            fields.insert("plan".to_owned(), serde_json::to_value(next).unwrap_or_default());
-            terminal.print(&(to_canonical(&fields) + "\n"));
-        }
-        _ => terminal.print_json(&answer),
-    }
+    // A caller with a plan gets the plan, whole and sealed.
+    terminal.print_json(&Document { answer, plan: next.map(|plan| *plan) });
     Ok(if refused { Exit::Incomplete } else { Exit::Success }.code())
 }
 

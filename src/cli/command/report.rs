@@ -13,13 +13,17 @@ use crate::run::event::Interrupt;
 use crate::run::journal::{Entry, Line, lines};
 use crate::run::past::Summary;
 use clap::Args;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
 /// `vplan report`
 #[derive(Debug, Args)]
-#[command(after_help = format!("Exit codes: 0 shown; 2 usage, also when there is no such run; 5 the records cannot be read.\n\n`vplan help events` says what each event means.\n\n{NAMES}"))]
+#[command(after_help = format!("Examples:\n  \
+        vplan report --tail 5\n  \
+        vplan report latest~1 --html run.html\n\n\
+        Exit codes: 0 shown; 2 usage, also when there is no such run; 5 the records cannot be read.\n\n`vplan help events` says what each event means.\n\n{NAMES}"))]
 pub struct ReportArgs {
     /// Which run.
     #[arg(value_name = "RUN", default_value = "latest")]
@@ -35,21 +39,26 @@ pub struct ReportArgs {
     pub records: Records,
 }
 
-#[derive(Serialize)]
+/// What happened in a run.
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Document {
+pub(super) struct Document {
+    /// The events, in order; the last ones when there are many.
     events: VecDeque<Line>,
+    /// Sums over all events.
     figures: Figures,
     /// How many events stand before those that are shown.
     omitted_events: usize,
     /// What of the record could not be used, and why.
     remarks: Vec<String>,
+    /// How the run stands.
     run: Summary,
+    #[schemars(extend("const" = 1))]
     version: u32,
 }
 
 /// A run in numbers.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Figures {
     /// Which round it was, from 1; absent when its end is not recorded.
@@ -74,10 +83,13 @@ struct Figures {
     tries: u64,
 }
 
-#[derive(Debug, Serialize)]
+/// A try.
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Slowest {
+    /// How long it took, in milliseconds.
     duration_ms: u64,
+    /// The step.
     id: String,
 }
 

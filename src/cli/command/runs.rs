@@ -14,13 +14,15 @@ use crate::run::journal::{ReplayedStep, Stands};
 use crate::run::past::{State, Summary, short, started_at};
 use crate::run::verdict::Verdict;
 use clap::Args;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// `vplan runs`
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Exit codes: 0 listed; 2 usage; 5 the records cannot be read.\n\nTIME is a date or a date and a time of day in UTC, such as `2026-01-02` or `2026-01-02T03:04:05Z`."
-)]
+#[command(after_help = "Examples:\n  \
+        vplan runs --status failed --since 2026-01-01\n  \
+        vplan runs --check unit --status flaky\n\n\
+        Exit codes: 0 listed; 2 usage; 5 the records cannot be read.\n\nTIME is a date or a date and a time of day in UTC, such as `2026-01-02` or `2026-01-02T03:04:05Z`.")]
 pub struct Runs {
     /// List so many, the newest.
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
@@ -39,29 +41,38 @@ pub struct Runs {
     pub records: Records,
 }
 
-#[derive(Serialize)]
+/// The recorded runs.
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Document {
+pub(super) struct Document {
+    /// They, newest first.
     runs: Vec<Row>,
+    #[schemars(extend("const" = 1))]
     version: u32,
 }
 
-#[derive(Serialize)]
+/// A run.
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Row {
     /// How the check that was asked for ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     check: Option<CheckEnd>,
+    /// How it stands.
     run: Summary,
 }
 
-#[derive(Serialize)]
+/// How a check ended.
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct CheckEnd {
+    /// How long it took, in milliseconds.
     duration_ms: u64,
+    /// The check.
     id: String,
     /// A status, or `running` or `waiting`.
     status: &'static str,
+    /// How many tries there were.
     tries: u32,
 }
 

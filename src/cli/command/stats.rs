@@ -10,6 +10,7 @@ use crate::cli::render::style::{Tone, count, cut, duration, paint};
 use crate::cli::terminal::Terminal;
 use crate::run::past::{CheckStats, short};
 use clap::Args;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// `vplan stats`
@@ -29,12 +30,15 @@ pub struct Stats {
     pub records: Records,
 }
 
-#[derive(Serialize)]
+/// How checks fare.
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Document {
+pub(super) struct Document {
+    /// The checks that were in a plan.
     checks: Vec<CheckStats>,
     /// How many runs were looked at.
     runs: usize,
+    #[schemars(extend("const" = 1))]
     version: u32,
 }
 

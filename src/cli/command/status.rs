@@ -15,13 +15,15 @@ use crate::run::past::{State, Summary};
 use crate::run::report::Report;
 use crate::run::verdict::{Exit, Verdict};
 use clap::{Args, ValueEnum};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// `vplan status`
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Exit codes: 0 shown; 2 usage; 5 the records cannot be read; 44 what is required does not hold."
-)]
+#[command(after_help = "Examples:\n  \
+        vplan status\n  \
+        vplan status --require verified && git push\n\n\
+        Exit codes: 0 shown; 2 usage; 5 the records cannot be read; 44 what is required does not hold.")]
 pub struct Status {
     /// Require that the latest finished run passed and that the work tree is the one that it verified.
     #[arg(long, value_name = "WHAT")]
@@ -38,21 +40,27 @@ pub enum Required {
     Verified,
 }
 
-#[derive(Serialize)]
+/// The latest run.
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Document<'a> {
+pub(super) struct Document<'a> {
+    /// The latest run that came to its end, when the latest one did not.
     latest_finished: Option<&'a Summary>,
     /// The latest run.
     run: Option<&'a Summary>,
+    /// Whether what it verified is what is here.
     tree: Option<Tree>,
+    /// Whether it passed and is about what is here.
     verified: bool,
+    #[schemars(extend("const" = 1))]
     version: u32,
+    /// Why it is not verified.
     #[serde(skip_serializing_if = "Option::is_none")]
     why_not: Option<&'a str>,
 }
 
 /// The tree that a run verified, and the one that is here.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Tree {
     /// What git knows of the work tree now; absent when that is not known.

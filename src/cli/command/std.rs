@@ -8,6 +8,7 @@ use crate::cli::terminal::Terminal;
 use crate::front::std::{SHIPPED, Shipped, find, newest};
 use crate::run::verdict::Exit;
 use clap::Args;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// `vplan std`
@@ -19,20 +20,28 @@ pub struct Std {
 }
 
 /// What is shipped, or of it the one that was asked for.
-#[derive(Serialize)]
-struct List {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct List {
+    /// The contracts.
     contracts: Vec<Entry>,
+    #[schemars(extend("const" = 1))]
     version: u32,
 }
 
 /// A line of the list; with its text when it was asked for. `version` is the contract's own.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "ShippedContract")]
 struct Entry {
+    /// What it is for, in one line.
     description: &'static str,
+    /// How it is imported.
     import: String,
+    /// Its name.
     name: &'static str,
+    /// All of it, when it was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<&'static str>,
+    /// The contract's own version.
     version: u32,
 }
 

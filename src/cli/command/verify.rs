@@ -18,8 +18,9 @@ use crate::run::journal::{ReplayedRun, replay};
 use crate::run::merge;
 use crate::run::past::short;
 use crate::run::report::Report;
-use crate::run::verdict::Exit;
+use crate::run::verdict::{Exit, Verdict};
 use clap::Args;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::io;
@@ -38,13 +39,19 @@ pub struct Verify {
     pub records: Records,
 }
 
-#[derive(Serialize)]
+/// Whether a report is believed.
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Document<'a> {
+pub(super) struct Document<'a> {
+    /// What was looked at.
     aspects: &'a [Aspect],
+    /// Whether nothing speaks against it.
     holds: bool,
+    /// The run that it is about.
     run_id: &'a str,
-    verdict: &'a str,
+    /// What the report says of that run.
+    verdict: Verdict,
+    #[schemars(extend("const" = 1))]
     version: u32,
 }
 
@@ -72,7 +79,7 @@ pub fn run(global: &Global, args: &Verify, terminal: &Terminal) -> Result<u8, Fa
             aspects: &aspects,
             holds,
             run_id: &report.run_id,
-            verdict: report.verdict.name(),
+            verdict: report.verdict,
             version: 1,
         });
     } else if !terminal.quiet || !holds {

@@ -8,6 +8,8 @@ use miette::{
     GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteError, MietteSpanContents, SourceCode, SourceSpan,
     SpanContents,
 };
+use schemars::JsonSchema;
+use serde::Serialize;
 
 /// At most so many messages are shown; the rest are counted.
 const SHOWN: usize = 100;
@@ -215,30 +217,70 @@ pub fn failure(failure: &Failure, color: bool, width: usize) -> String {
     out
 }
 
-/// The same messages for machines: `{version, diagnostics: [{code, severity, message, help, file, line, column, …}]}`.
+/// A message for machines.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Message<'a> {
+    /// Its stable name, such as `vplan::contract::cycle`.
+    code: &'static str,
+    /// The repair, where it is known.
+    help: Option<&'a str>,
+    /// The places that it is about, the main one first.
+    labels: Vec<Spot<'a>>,
+    /// One line.
+    message: &'a str,
+    /// Whether something cannot be used, or is only doubtful.
+    severity: Weight,
+}
+
+/// A place in a file.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Spot<'a> {
+    /// From 1, in bytes.
+    column: usize,
+    /// Where it ends, in bytes from the file's beginning.
+    end: usize,
+    /// The file's name.
+    file: &'a str,
+    /// From 1.
+    line: usize,
+    /// Where it begins, in bytes from the file's beginning.
+    start: usize,
+    /// What is said of this place.
+    text: &'a str,
+}
+
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Weight {
+    Error,
+    Warning,
+}
+
+/// The same messages for machines.
 #[must_use]
-pub fn json(sources: &Sources, list: &[Diagnostic]) -> serde_json::Value {
-    let place = |label: &crate::base::diagnostic::Label| {
+pub fn messages<'a>(sources: &'a Sources, list: &'a [Diagnostic]) -> Vec<Message<'a>> {
+    let spot = |label: &'a crate::base::diagnostic::Label| {
         let position = sources.position(label.place);
-        serde_json::json!({
-            "column": position.column,
-            "end": label.place.span.end,
-            "file": sources.get(label.place.source).map_or("", Source::name),
-            "line": position.line,
-            "start": label.place.span.start,
-            "text": label.text,
-        })
+        Spot {
+            column: position.column,
+            end: label.place.span.end,
+            file: sources.get(label.place.source).map_or("", Source::name),
+            line: position.line,
+            start: label.place.span.start,
+            text: &label.text,
+        }
     };
-    let one = |d: &Diagnostic| {
-        serde_json::json!({
-            "code": d.code.0,
-            "help": d.help,
-            "labels": d.labels.iter().map(place).collect::<Vec<_>>(),
-            "message": d.message,
-            "severity": match d.severity { Severity::Error => "error", Severity::Warning => "warning" },
-        })
+    let one = |d: &'a Diagnostic| Message {
+        code: d.code.0,
+        help: d.help.as_deref(),
+        labels: d.labels.iter().map(spot).collect(),
+        message: &d.message,
+        severity: match d.severity {
+            Severity::Error => Weight::Error,
+            Severity::Warning => Weight::Warning,
+        },
     };
-    serde_json::json!({ "version": 1, "diagnostics": list.iter().map(one).collect::<Vec<_>>() })
+    list.iter().map(one).collect()
 }
 
 #[cfg(test)]

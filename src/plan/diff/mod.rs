@@ -11,13 +11,14 @@ mod witness;
 use crate::base::change::ChangedFile;
 use crate::base::path::RepoPath;
 use crate::contract::Contract;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The version of what `vplan diff --format json` prints.
 pub const VERSION: u32 = 1;
 
 /// What a difference means for what is verified.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Class {
     /// Some request is asked for less, or a failure counts for less.
@@ -50,7 +51,7 @@ impl Class {
 }
 
 /// A line of a contract.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct At {
     /// The file, as a repository path.
     pub file: String,
@@ -59,12 +60,12 @@ pub struct At {
 }
 
 /// One difference between two contracts.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Difference {
     /// What it means.
     pub class: Class,
-    /// The request that shows it: an index into [`ContractDiff::requests`].
+    /// The request that shows it: an index into `requests`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request: Option<usize>,
     /// Where it stands in the newer contract.
@@ -83,7 +84,7 @@ pub struct Difference {
 }
 
 /// A request on which the contracts differ, found by search and confirmed by compiling both.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Asked {
     /// The changed files.
@@ -107,7 +108,7 @@ pub struct Asked {
 }
 
 /// How two contracts differ.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ContractDiff {
     /// The differences, the gravest first, then in the order of the files.
@@ -116,7 +117,8 @@ pub struct ContractDiff {
     pub kind: &'static str,
     /// The requests that differences refer to.
     pub requests: Vec<Asked>,
-    /// [`VERSION`].
+    /// The version of this shape: 1.
+    #[schemars(extend("const" = 1))]
     pub version: u32,
 }
 

@@ -4,12 +4,13 @@ use super::VERSION;
 use crate::base::canon::Digest;
 use crate::plan::Plan;
 use crate::plan::digest::without_annotations;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// A field that differs; one side is absent when only the other has it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Field {
     /// Its JSON name, with dots for what lies deeper.
     pub field: String,
@@ -22,7 +23,7 @@ pub struct Field {
 }
 
 /// A step, an omitted check, a fact or a tier that both plans have, with what differs in it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Changed {
     /// What differs.
     pub fields: Vec<Field>,
@@ -31,7 +32,7 @@ pub struct Changed {
 }
 
 /// A list whose members have names.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Members {
     /// Those that only the newer plan has, in its order.
     pub added: Vec<String>,
@@ -50,7 +51,7 @@ impl Members {
 }
 
 /// How two plans differ. Annotations (lines, descriptions) are no difference: plans with one digest are equal.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PlanDiff {
     /// Whether nothing differs.
@@ -75,7 +76,8 @@ pub struct PlanDiff {
     pub steps: Members,
     /// The tiers reached.
     pub tiers: Members,
-    /// [`VERSION`].
+    /// The version of this shape: 1.
+    #[schemars(extend("const" = 1))]
     pub version: u32,
 }
 

@@ -10,6 +10,7 @@ use crate::base::glob::{Item as SelItem, Selection, What};
 use crate::base::word::visible;
 use crate::contract::{Contract, Test};
 use crate::plan::select::Seen;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -40,7 +41,7 @@ impl Touched {
 }
 
 /// A kind of item.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ItemKind {
     /// A check.
@@ -70,7 +71,7 @@ impl ItemKind {
 }
 
 /// Something that a test can touch.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Item {
     /// The file that it stands in: the contract, or what it imports.

@@ -1,79 +1,184 @@
 //! The results of a contract's tests for machines: one document.
 
 use super::Results;
-use crate::plan::expectation::coverage::{Count, Item};
-use crate::plan::expectation::{Difference, DifferenceKind, Verdict};
-use serde_json::{Value, json};
+use crate::base::canon::Digest;
+use crate::plan::expectation::coverage::{self, Item};
+use crate::plan::expectation::{self, DifferenceKind};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::BTreeMap;
 
-/// `{cases, contract, coverage, failed, passed, version}`; a listed case has neither `plan` nor `status`.
+/// The tests of a contract, and what came of them.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Document<'a> {
+    /// The tests, in order.
+    cases: Vec<Case<'a>>,
+    /// The contract.
+    contract: Contract<'a>,
+    /// What the tests touched; absent when they were only listed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    coverage: Option<Covered<'a>>,
+    /// How many tests failed; absent when they were only listed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failed: Option<usize>,
+    /// How many tests passed; absent when they were only listed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    passed: Option<usize>,
+    #[schemars(extend("const" = 1))]
+    version: u32,
+}
+
+/// A test. One that was only listed has neither `differences` nor `plan` nor `status`.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Case<'a> {
+    /// What the plan has, or lacks, against the test.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    differences: Option<Vec<Difference<'a>>>,
+    /// The file that it stands in.
+    file: &'a str,
+    /// Its line, from 1.
+    line: usize,
+    /// The checks of the plan, in order.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    plan: Option<&'a [String]>,
+    /// Why there is no plan, where there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refused: Option<&'a str>,
+    /// Whether it passed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<Status>,
+    /// Its title.
+    title: &'a str,
+}
+
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(rename = "CaseStatus")]
+enum Status {
+    Passed,
+    Failed,
+}
+
+/// The contract that was tested.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Contract<'a> {
+    /// Of its formatted, comment-free form.
+    digest: &'a Digest,
+    /// Its repository path.
+    path: &'a str,
+}
+
+/// What a plan has, or lacks, against a test.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Difference<'a> {
+    /// The statement of the test: `runs`, `plan`, `skips`, …
+    assertion: &'static str,
+    /// Where that stands: from 1, in bytes.
+    column: usize,
+    /// What differs.
+    kind: Kind,
+    /// Where that stands: from 1.
+    line: usize,
+    /// The check that it is about.
+    name: &'a str,
+    /// Why, in one line.
+    why: &'a str,
+}
+
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(rename = "DifferenceKind")]
+enum Kind {
+    /// A check that the test asks for is not in the plan.
+    Missing,
+    /// A check that the test does not ask for is in the plan.
+    Surplus,
+    /// A check stands at another place.
+    Moved,
+    /// Nothing has that name.
+    Unknown,
+}
+
+/// How much of the contract the tests touched.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Covered<'a> {
+    #[serde(flatten)]
+    all: Count,
+    /// Items that imports bring, which are tested where they come from.
+    elsewhere: usize,
+    /// The same by the kind of item.
+    kinds: BTreeMap<&'static str, Count>,
+    /// What no test touched.
+    uncovered: &'a [Item],
+}
+
+/// Touched items, of how many.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Count {
+    /// Items that some test touched.
+    covered: usize,
+    /// In percent, rounded down.
+    percent: usize,
+    /// All items.
+    total: usize,
+}
+
+impl From<coverage::Count> for Count {
+    fn from(count: coverage::Count) -> Self {
+        Self { covered: count.covered, percent: count.percent(), total: count.total }
+    }
+}
+
+/// All that there is to tell.
 #[must_use]
-pub fn document(results: &Results<'_>) -> Value {
+pub fn document<'a>(results: &'a Results<'_>) -> Document<'a> {
     let verdict = |i: usize| results.verdicts.and_then(|v| v.get(i));
-    let cases: Vec<Value> = results
-        .expects
-        .iter()
-        .enumerate()
-        .map(|(i, expect)| {
-            let mut case = json!({
-                "file": results.file(expect),
-                "line": expect.line,
-                "title": expect.title,
-            });
-            if let (Some(verdict), Some(map)) = (verdict(i), case.as_object_mut()) {
-                map.insert("differences".to_owned(), differences(results, verdict));
-                map.insert("plan".to_owned(), json!(verdict.plan));
-                map.insert("status".to_owned(), json!(if verdict.passed() { "passed" } else { "failed" }));
-                if let Some(refused) = &verdict.refused {
-                    map.insert("refused".to_owned(), json!(refused.message));
-                }
-            }
-            case
-        })
-        .collect();
-    let mut document = json!({
-        "cases": cases,
-        "contract": { "digest": results.contract.digest, "path": results.contract.path },
-        "version": 1,
+    let cases = results.expects.iter().enumerate().map(|(i, expect)| {
+        let verdict = verdict(i);
+        Case {
+            differences: verdict.map(|v| v.differences.iter().map(|d| difference(results, d)).collect()),
+            file: results.file(expect),
+            line: expect.line,
+            plan: verdict.map(|v| v.plan.as_slice()),
+            refused: verdict.and_then(|v| v.refused.as_ref()).map(|refused| refused.message.as_str()),
+            status: verdict.map(|v| if v.passed() { Status::Passed } else { Status::Failed }),
+            title: &expect.title,
+        }
     });
-    if let (Some(verdicts), Some(map)) = (results.verdicts, document.as_object_mut()) {
-        let failed = results.failed();
-        map.insert("failed".to_owned(), json!(failed));
-        map.insert("passed".to_owned(), json!(verdicts.len() - failed));
-        map.insert("coverage".to_owned(), coverage(results));
+    let failed = results.verdicts.map(|_| results.failed());
+    Document {
+        cases: cases.collect(),
+        contract: Contract { digest: &results.contract.digest, path: &results.contract.path },
+        coverage: results.verdicts.map(|_| covered(results)),
+        failed,
+        passed: results.verdicts.zip(failed).map(|(verdicts, failed)| verdicts.len() - failed),
+        version: 1,
     }
-    document
 }
 
-fn differences(results: &Results<'_>, verdict: &Verdict) -> Value {
-    let kind = |d: &Difference| match d.kind {
-        DifferenceKind::Missing => "missing",
-        DifferenceKind::Surplus => "surplus",
-        DifferenceKind::Moved => "moved",
-        DifferenceKind::Unknown => "unknown",
-    };
-    let one = |d: &Difference| {
-        let position = results.sources.position(d.place);
-        json!({
-            "assertion": d.assertion.keyword(),
-            "column": position.column,
-            "kind": kind(d),
-            "line": position.line,
-            "name": d.name,
-            "why": d.why,
-        })
-    };
-    verdict.differences.iter().map(one).collect()
+fn difference<'a>(results: &Results<'_>, difference: &'a expectation::Difference) -> Difference<'a> {
+    let position = results.sources.position(difference.place);
+    Difference {
+        assertion: difference.assertion.keyword(),
+        column: position.column,
+        kind: match difference.kind {
+            DifferenceKind::Missing => Kind::Missing,
+            DifferenceKind::Surplus => Kind::Surplus,
+            DifferenceKind::Moved => Kind::Moved,
+            DifferenceKind::Unknown => Kind::Unknown,
+        },
+        line: position.line,
+        name: &difference.name,
+        why: &difference.why,
+    }
 }
 
-fn coverage(results: &Results<'_>) -> Value {
-    let count = |c: &Count| json!({ "covered": c.covered, "percent": c.percent(), "total": c.total });
-    let kinds = results.coverage.kinds.iter().map(|(kind, c)| (kind.plural().to_owned(), count(c)));
-    let item = |i: &Item| json!({ "file": i.file, "kind": i.kind, "line": i.line, "name": i.name, "never": i.never });
-    let mut all = count(&results.coverage.total());
-    if let Some(map) = all.as_object_mut() {
-        map.insert("elsewhere".to_owned(), results.coverage.elsewhere.into());
-        map.insert("kinds".to_owned(), Value::Object(kinds.collect()));
-        map.insert("uncovered".to_owned(), results.coverage.uncovered.iter().map(item).collect());
+fn covered<'a>(results: &'a Results<'_>) -> Covered<'a> {
+    let kinds = results.coverage.kinds.iter().map(|(kind, count)| (kind.plural(), Count::from(*count)));
+    Covered {
+        all: results.coverage.total().into(),
+        elsewhere: results.coverage.elsewhere,
+        kinds: kinds.collect(),
+        uncovered: &results.coverage.uncovered,
     }
-    all
 }
