@@ -1,7 +1,9 @@
 //! Laws, tested on generated values; at least 256 cases each.
+mod compile;
 pub mod convert;
 mod diff;
 mod glob;
+mod graph;
 mod imports;
 mod judged;
 mod journal;
@@ -14,3 +16,5 @@ mod recover;
 mod reports;
 mod run;
 mod saved;
+mod substitute;
+mod text;

@@ -179,7 +179,7 @@ fn distances(plan: &Plan) -> Vec<Vec<Option<usize>>> {
     distance
 }
 
-fn constraints() -> impl Strategy<Value = Constraints> {
+pub(super) fn constraints() -> impl Strategy<Value = Constraints> {
     (2_usize..12).prop_flat_map(|n| {
         let node = 0..n;
         let tiers = prop::collection::vec(prop::sample::select(&[0_u8, 0, 0, 1, 2][..]), n);
@@ -218,7 +218,7 @@ fn constraints() -> impl Strategy<Value = Constraints> {
 }
 
 /// Pairs that `needs` and `sequences` order, by their definition: all of an earlier group before all of a later one.
-fn hard_pairs(c: &Constraints) -> BTreeSet<(usize, usize)> {
+pub(super) fn hard_pairs(c: &Constraints) -> BTreeSet<(usize, usize)> {
     let mut pairs: BTreeSet<(usize, usize)> = c.needs.iter().copied().collect();
     for groups in &c.sequences {
         for (i, before) in groups.iter().enumerate() {
@@ -230,7 +230,7 @@ fn hard_pairs(c: &Constraints) -> BTreeSet<(usize, usize)> {
     pairs
 }
 
-fn closure(pairs: &BTreeSet<(usize, usize)>) -> BTreeSet<(usize, usize)> {
+pub(super) fn closure(pairs: &BTreeSet<(usize, usize)>) -> BTreeSet<(usize, usize)> {
     let mut all = pairs.clone();
     loop {
         let more: Vec<_> = all
