@@ -227,7 +227,7 @@ mod tests {
     ];
 
     #[test]
-    fn two_keys() {
+    fn env_contract_alone_grants_nothing() {
         // Granted, inherited, asked for, and what comes of it beside HOME, LC_ALL and PATH; what is withheld.
         for (grants, inherit, asked, passed, withheld) in [
             (&[][..], false, &[][..], "", ""),
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn the_list_keeps_what_it_promises() {
+    fn env_hook_names_refused() {
         let lists = Lists::parse(ALLOW_LIST);
         for name in ["HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_TIME", "TZ", "TMPDIR", "TERM", "CI", "no_proxy"] {
             assert!(lists.pass.holds(name.as_bytes()) && lists.guard(name.as_bytes()).is_none(), "{name}");

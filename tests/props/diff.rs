@@ -90,7 +90,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_differs_from_itself(contract in contract(), a in any::<prop::sample::Index>(), b in any::<prop::sample::Index>()) {
+    fn diff_refl_empty(contract in contract(), a in any::<prop::sample::Index>(), b in any::<prop::sample::Index>()) {
         prop_assert_eq!(&diff(&contract, &contract).differences, &vec![]);
         let count = contract.checks.len();
         let swapped = swap(contract.clone(), a.index(count), b.index(count));
@@ -99,7 +99,7 @@ proptest! {
     }
 
     #[test]
-    fn a_check_that_always_applies_is_missed(contract in contract(), at in any::<prop::sample::Index>(), narrow in any::<bool>()) {
+    fn diff_detects_removed_gate(contract in contract(), at in any::<prop::sample::Index>(), narrow in any::<bool>()) {
         let mut old = contract;
         let index = at.index(old.checks.len());
         let check = &mut old.checks[index];
@@ -326,7 +326,7 @@ fn edited(old: &Contract, edits: &[Edit]) -> Contract {
 
 /// The law that makes the comparison worth having, on thousands of requests.
 #[test]
-fn what_is_not_reported_as_weaker_asks_for_as_much() {
+fn diff_sound() {
     let mut runner = TestRunner::new(config(1));
     let pairs = (contract(), prop::collection::vec(edit(), 1..4));
     let asked = prop::collection::vec((request(), facts()), 6);

@@ -36,7 +36,7 @@ proptest! {
     }
 
     #[test]
-    fn an_escaped_path_selects_itself_alone(this in path(), (_, other) in glob_and_path()) {
+    fn glob_literal(this in path(), (_, other) in glob_and_path()) {
         let Some(glob) = Glob::literal(&this) else {
             prop_assert!(std::str::from_utf8(this.as_bytes()).is_err());
             return Ok(());
@@ -47,7 +47,7 @@ proptest! {
     }
 
     #[test]
-    fn a_star_never_crosses_a_slash(glob in glob(), path in path()) {
+    fn glob_star_not_slash(glob in glob(), path in path()) {
         // Without `**` and braces, a glob and the paths it selects have as many segments.
         if !glob.text().contains("**") && !glob.text().contains('{') && !glob.text().ends_with('/') && glob.matches(&path) {
             prop_assert_eq!(glob.text().split('/').count(), path.segments().count());
@@ -55,7 +55,7 @@ proptest! {
     }
 
     #[test]
-    fn doubled_stars_are_one((glob, path) in glob_and_path()) {
+    fn glob_double_star_idempotent((glob, path) in glob_and_path()) {
         let doubled = glob.text().split('/').map(|s| if s == "**" { "**/**" } else { s }).collect::<Vec<_>>().join("/");
         if let Ok(doubled) = Glob::parse(&doubled) {
             prop_assert_eq!(doubled.matches(&path), glob.matches(&path), "{:?} {:?}", doubled, glob);
@@ -63,14 +63,14 @@ proptest! {
     }
 
     #[test]
-    fn braces_are_a_union((a, path) in glob_and_path(), b in glob()) {
+    fn glob_brace_is_union((a, path) in glob_and_path(), b in glob()) {
         if let Ok(both) = Glob::parse(&format!("{{{},{}}}", a.text(), b.text())) {
             prop_assert_eq!(both.matches(&path), a.matches(&path) || b.matches(&path), "{:?}", both);
         }
     }
 
     #[test]
-    fn a_directory_is_everything_below_and_itself((glob, path) in glob_and_path()) {
+    fn glob_trailing_double_star_defined((glob, path) in glob_and_path()) {
         let directory = Glob::parse(&format!("{}/", glob.text()));
         let tree = Glob::parse(&format!("{}/**", glob.text()));
         if let (Ok(directory), Ok(tree)) = (directory, tree) {
@@ -94,7 +94,7 @@ proptest! {
     }
 
     #[test]
-    fn a_negated_class_is_the_complement(members in "[a-c!é-]{1,3}", c in "[a-d!é日-]") {
+    fn glob_class_negation(members in "[a-c!é-]{1,3}", c in "[a-d!é日-]") {
         // A leading `!` would negate, and an inner `-` may make an inverted range.
         if let (false, Ok(class)) = (members.starts_with('!'), Glob::parse(&format!("[{members}]"))) {
             let path = repo_path(&c);
@@ -107,7 +107,7 @@ proptest! {
     }
 
     #[test]
-    fn a_glob_is_its_text(glob in glob()) {
+    fn glob_normal_form(glob in glob()) {
         let json = serde_json::to_string(&glob).unwrap();
         let back: Glob = serde_json::from_str(&json).unwrap();
         prop_assert_eq!(&back, &glob);
@@ -195,7 +195,9 @@ proptest! {
     fn globset_diff_documented((glob, near) in glob_and_path(), more in prop::collection::vec(path(), 0..3)) {
         let text = glob.text();
         let common = !text.ends_with('/') && !text.contains("**") && !text.contains(['\\', '[', '{']);
-        prop_assume!(common);
+        if !common {
+            return Ok(());
+        }
         let theirs = globset::GlobBuilder::new(text).literal_separator(true).backslash_escape(true).build().unwrap().compile_matcher();
         for path in more.into_iter().chain([near]) {
             if let Ok(path_text) = std::str::from_utf8(path.as_bytes()) {
@@ -209,7 +211,7 @@ proptest! {
     #![proptest_config(config(256))]
 
     #[test]
-    fn many_as_one_by_one((selections, changes) in selections().prop_flat_map(|selections| {
+    fn glob_set_is_or((selections, changes) in selections().prop_flat_map(|selections| {
         let changes = changes_like(globs_of(&selections));
         (Just(selections), changes)
     })) {

@@ -30,7 +30,7 @@ fn needing(count: usize, edges: &[(usize, usize)]) -> String {
 fn chain(message: &str) -> Vec<(usize, usize)> {
     let numbers = |part: &str| {
         let names: Vec<usize> = part.split('`').skip(1).step_by(2).map(|n| n[1..].parse().unwrap()).collect();
-        (names[0], names[1])
+        (names[0], *names.last().unwrap())
     };
     message.split_once(": ").unwrap().1.split(", ").map(numbers).collect()
 }

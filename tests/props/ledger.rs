@@ -202,7 +202,7 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn as_the_table_says(terms in terms(), rounds in rounds()) {
+    fn counter_matches_table(terms in terms(), rounds in rounds()) {
         let (mut ledger, mut model) = (Ledger::default(), Model::default());
         for (index, told) in rounds.iter().enumerate() {
             let (next, got) = step(&ledger, &terms, told);
@@ -219,7 +219,7 @@ proptest! {
     }
 
     #[test]
-    fn bounds(terms in terms(), rounds in rounds()) {
+    fn counter_bounded(terms in terms(), rounds in rounds()) {
         let (ledger, all) = play(&terms, &rounds);
         for got in &all {
             prop_assert!(got.counter <= terms.confirmations);
@@ -239,7 +239,7 @@ proptest! {
 
     /// What is written down in between changes nothing.
     #[test]
-    fn restarts(terms in terms(), rounds in rounds()) {
+    fn counter_replay_from_history_equals_stored(terms in terms(), rounds in rounds()) {
         let mut ledger = Ledger::default();
         for told in &rounds {
             let text = encode(&ledger);

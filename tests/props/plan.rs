@@ -284,7 +284,7 @@ proptest! {
     #![proptest_config(config(256))]
 
     #[test]
-    fn the_order_of_inputs_does_not_matter(c in compilation(), rotate in 0_usize..8) {
+    fn changed_files_permutation_and_duplicates(c in compilation(), rotate in 0_usize..8) {
         let Some(want) = c.plan() else { return Ok(()) };
         let mut other = c.clone();
         let mut files: Vec<ChangedFile> = c.request.changed.files().to_vec();
@@ -328,7 +328,7 @@ proptest! {
     }
 
     #[test]
-    fn every_value_that_is_no_annotation_is_part_of_the_digest(p in plan(), picks in prop::collection::vec(any::<prop::sample::Index>(), 24)) {
+    fn hash_sensitive(p in plan(), picks in prop::collection::vec(any::<prop::sample::Index>(), 24)) {
         let value = serde_json::to_value(&p).unwrap();
         let mut all = Vec::new();
         mutations(&value, "", &mut all, &|v| v);
@@ -352,7 +352,7 @@ proptest! {
     }
 
     #[test]
-    fn documents_read_back(p in plan()) {
+    fn hash_injective_encoding(p in plan()) {
         prop_assert_eq!(from_json(&to_json(&p)), Ok(p.clone()));
         prop_assert_eq!(from_json(&to_json_pretty(&p)), Ok(p.clone()));
         let forged = Plan { version: 1, request: vplan::plan::request::RequestRecord { role: "other".into(), ..p.request.clone() }, ..p.clone() };
@@ -397,7 +397,7 @@ proptest! {
     }
 
     #[test]
-    fn a_reason_names_a_file_that_selects_alone((mut contract, mut c) in named()) {
+    fn reason_is_sufficient((mut contract, mut c) in named()) {
         // One condition a block, of the kind that one file can meet.
         for check in &mut contract.checks {
             check.placements.iter_mut().for_each(|p| p.conditions.truncate(1));
@@ -427,7 +427,7 @@ proptest! {
     }
 
     #[test]
-    fn plans_are_in_order((contract, c) in named()) {
+    fn topo_is_declaration_stable((contract, c) in named()) {
         let Some(plan) = c.plan() else { return Ok(()) };
         prop_assert_eq!(check_order(&plan), Ok(()));
         // Of the steps that are ready, the first of the lowest tier in base order comes next.
@@ -466,7 +466,7 @@ proptest! {
     }
 
     #[test]
-    fn orders_respect_all_constraints(c in constraints()) {
+    fn topo_respects_edges(c in constraints()) {
         let got = order(&c);
         let mut sorted = got.order.clone();
         sorted.sort_unstable();

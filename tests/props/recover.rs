@@ -34,7 +34,7 @@ proptest! {
     }
 
     #[test]
-    fn no_output_decides_what_a_command_is(plan in any_of::list(), index in 0_usize..7, evidence in any_of::evidence(), facts in any_of::facts()) {
+    fn rewrite_evidence_untrusted(plan in any_of::list(), index in 0_usize..7, evidence in any_of::evidence(), facts in any_of::facts()) {
         check_classification(&plan, index, &evidence, &facts).map_err(TestCaseError::fail)?;
     }
 

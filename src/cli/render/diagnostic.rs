@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_hostile_reaches_the_terminal() {
+    fn render_is_control_free() {
         let out = shown("a\u{202e}b\u{1b}[2J\u{85}c\n", &[(0, 1)]);
         assert!(out.contains("a\u{fffd}b?[2J??c"), "{out:?}");
     }

@@ -329,7 +329,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(256) })]
         #[test]
-        fn both_ends_are_exact(pieces in prop::collection::vec((any::<u8>(), 0_usize..150_000), 0..8)) {
+        fn output_head_tail_exact(pieces in prop::collection::vec((any::<u8>(), 0_usize..150_000), 0..8)) {
             let mut ends = Ends::default();
             let mut all = Vec::new();
             for (byte, length) in pieces {

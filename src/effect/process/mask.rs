@@ -139,7 +139,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(512) })]
         #[test]
-        fn where_pieces_end_makes_no_difference(
+        fn redaction_chunk_invariant(
             secrets in prop::collection::vec("[ab]{8,12}", 1..4),
             text in "[abc]{0,200}",
             cuts in prop::collection::vec(1_usize..20, 0..40),
