@@ -5,6 +5,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
+use vplan::ledger::signature::signature;
+use vplan::run::report::Report;
 
 const THREE: &str = "vplan 1\ngate {\n  confirmations 3\n}\ncheck a: grep -q ok flag\n";
 
@@ -147,11 +149,64 @@ fn a_run_is_a_round() {
         assert_eq!((&report["verdictCode"], &report["others"]), (&json!(40), &json!([{"counter": 1, "subject": "S"}])));
     }
     let report = run(&project, &["--subject", "T"], 22);
+    let memo = project.read(&format!(".vplan/runs/{}/stop.md", report["runId"].as_str().unwrap()));
+    assert!(memo.contains("grep -q ok flag"), "{memo}");
     assert_eq!((&report["decision"], &report["decisionReason"]), (&json!("escalate"), &json!("same_failure")));
     // A pass gives all of it back.
     project.write("flag", "ok\n");
     assert_eq!(run(&project, &["--subject", "T"], 20)["attempt"], 5);
     assert_eq!(run(&project, &["--subject", "T"], 0)["attempt"], 1);
+}
+
+/// Two failures are the same whatever differs between two runs of the same thing.
+#[test]
+fn the_same_failure() {
+    let project = project(THREE);
+    project.write("flag", "bad\n");
+    let report = run(&project, &[], 40);
+    let signed = |edit: &dyn Fn(&mut Value)| {
+        let mut report = report.clone();
+        report["steps"][0]["failedTests"] = json!([{"name": "reads /tmp/x1/f (12 ms)"}, {"name": "b"}]);
+        report["steps"][0]["diagnostics"] =
+            json!([{"code": "E1", "message": "m", "severity": "error", "file": "/tmp/x1/a.c", "line": 3}]);
+        edit(&mut report);
+        signature(&serde_json::from_value::<Report>(report).unwrap(), "/repo")
+    };
+    let first = signed(&|_| {});
+    let same: [&dyn Fn(&mut Value); 8] = [
+        &|r| r["runId"] = json!("other"),
+        &|r| r["durationMs"] = json!(99),
+        &|r| r["attempt"] = json!(3),
+        &|r| r["steps"][0]["durationMs"] = json!(99),
+        &|r| r["steps"][0]["stderrTail"] = json!("at 12:01"),
+        &|r| r["steps"][0]["tests"] = json!({"failed": 2, "passed": 7, "skipped": 0}),
+        &|r| r["steps"][0]["failedTests"] = json!([{"name": "b"}, {"name": "reads /tmp/y2/f (3 ms)", "line": 4}]),
+        &|r| r["steps"][0]["diagnostics"][0]["line"] = json!(4),
+    ];
+    for (index, edit) in same.iter().enumerate() {
+        assert_eq!(signed(edit), first, "{index}");
+    }
+    let other: [&dyn Fn(&mut Value); 6] = [
+        &|r| r["steps"][0]["id"] = json!("c"),
+        &|r| r["steps"][0]["failureCode"] = json!("another"),
+        &|r| r["steps"][0]["failedTests"] = json!([{"name": "b"}]),
+        &|r| r["steps"][0]["diagnostics"][0]["code"] = json!("E2"),
+        &|r| r["steps"][0]["reason"] = json!("time_limit"),
+        &|r| r["verdict"] = json!("incomplete"),
+    ];
+    for (index, edit) in other.iter().enumerate() {
+        assert_ne!(signed(edit), first, "{index}");
+    }
+}
+
+#[test]
+fn retries_without_a_subject() {
+    let project = project(&THREE.replace("confirmations 3", "retries 1"));
+    project.write("flag", "bad\n");
+    for (attempt, left, decision) in [("1", 1, "retry"), ("2", 0, "fail"), ("3", 0, "fail")] {
+        let report = run(&project, &["--attempt", attempt], 40);
+        assert_eq!((&report["retriesRemaining"], &report["decision"]), (&json!(left), &json!(decision)));
+    }
 }
 
 #[test]

@@ -298,7 +298,7 @@ pub fn play(case: &Case, incidents: &Incidents, choose: &mut dyn FnMut(usize) ->
                 pending.interrupts.remove(0);
             }
             Event::RecordFailed { .. } => pending.record_fails = None,
-            Event::Time { .. } => {}
+            Event::Began { .. } | Event::Time { .. } => {}
         }
         actions = state.handle(event);
     }

@@ -25,6 +25,18 @@ impl Digest {
         hasher.finish()
     }
 
+    /// Its 32 bytes.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    /// The digest that has these bytes.
+    #[must_use]
+    pub fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
     /// The 64 digits without the prefix.
     #[must_use]
     pub fn hex(&self) -> String {

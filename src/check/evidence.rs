@@ -11,6 +11,9 @@ pub struct Evidence {
     pub assertion: Option<String>,
     /// How long it took, by the monotonic clock, in milliseconds.
     pub duration_ms: u64,
+    /// The earlier pass that stands for it; then nothing was started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub earlier: Option<Box<EarlierPass>>,
     /// Its exit code, if it exited by itself.
     pub exit: Option<i32>,
     /// How many processes were still there when it ended and had to be stopped.
@@ -36,6 +39,41 @@ pub struct Evidence {
     pub stdout: Captured,
     /// Whether vplan stopped it because its time was up.
     pub timed_out: bool,
+}
+
+/// A pass in an earlier run (engine.md section 10).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct EarlierPass {
+    /// When, by the wall clock: RFC 3339, UTC. For people; nothing depends on it.
+    pub at: String,
+    /// What was said beside "passed", if anything was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+    /// How long it took then, in milliseconds.
+    pub duration_ms: u64,
+    /// How many errors its output reported, where it was read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub errors: Option<u64>,
+    /// Its exit code.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    /// The format in which its output was read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub format: Option<String>,
+    /// The digest of all that it depends on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<crate::base::canon::Digest>,
+    /// The run.
+    pub run_id: String,
+    /// What the step was called then.
+    pub step: String,
+    /// How many tests it ran, where its output was read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tests: Option<super::reading::TestCounts>,
+    /// How many warnings its output reported, where it was read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<u64>,
 }
 
 /// A stream of output: its beginning and its end, and how much there was.

@@ -119,6 +119,8 @@ pub enum Cause {
     Shard,
     /// flaky: it passed on a later try.
     Retried,
+    /// cached: it passed in an earlier run, and all that it depends on is as it was.
+    SameInputs,
     /// passed: by exit code alone, because its output is in no format that is known.
     OutputUnread,
 }
@@ -155,6 +157,7 @@ impl Cause {
             Cause::Policy => "policy",
             Cause::Shard => "shard",
             Cause::Retried => "retried",
+            Cause::SameInputs => "same_inputs",
             Cause::OutputUnread => "output_unread",
         }
     }
@@ -234,6 +237,10 @@ const SETUP_CODES: [&str; 9] = [
 /// must give the same outcome however late the clock was read. One that took exactly its limit is within it.
 #[must_use]
 pub fn judge(terms: &Terms<'_>, evidence: &Evidence) -> Outcome {
+    if let Some(earlier) = &evidence.earlier {
+        let detail = format!("passed in run {} on the same inputs", visible(earlier.run_id.as_bytes()));
+        return Outcome::new(Status::Cached, Cause::SameInputs, detail);
+    }
     if let Some(error) = &evidence.spawn_error {
         let cause = if SETUP_CODES.contains(&error.code.as_str()) { Cause::Missing } else { Cause::SpawnError };
         return Outcome::new(Status::Errored, cause, visible(error.message.as_bytes()));

@@ -5,6 +5,7 @@ pub mod command;
 pub mod error;
 pub mod history;
 pub mod judge;
+pub mod page;
 pub mod pinning;
 pub mod progress;
 pub mod propose;

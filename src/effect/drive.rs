@@ -12,6 +12,7 @@ use super::process::capture::Live;
 use super::process::doorbell::Doorbell;
 use super::process::pool::Pool;
 use super::process::program::{Program, Root};
+use super::reuse::Recall;
 use super::signals::Signals;
 use super::step::{Busy, Means, Note, log_name};
 use super::watch::Watch;
@@ -51,6 +52,8 @@ pub struct Context<'a> {
     pub evaluate: &'a (dyn Fn(&Step) -> Evidence + Sync),
     /// Called before each try of a step that is watched; what it gives is called after the try.
     pub watch: &'a (dyn Fn(&Step) -> Watch + Sync),
+    /// What earlier runs have left, if that is of interest.
+    pub recall: Option<&'a Recall<'a>>,
     /// Who answers the questions of `judge` checks, if somebody does.
     pub judge: Option<&'a Judge<'a>>,
     /// What steps find on their standard input, if that is not empty. A judge finds its question there.
@@ -333,7 +336,7 @@ impl<'e> Drive<'_, '_, 'e> {
         // In the order in which they were added above.
         let running = self.busy.iter_mut().filter(|(_, busy)| busy.running().is_some());
         for ((step, busy), flags) in running.zip(flags) {
-            let (heard, tried) = busy.ready(*flags, &mut means);
+            let (heard, tried) = busy.ready(self.context, *flags, &mut means);
             if heard != Heard::Nothing {
                 self.awaited = self.awaited.saturating_sub(1);
             }
@@ -350,11 +353,18 @@ impl<'e> Drive<'_, '_, 'e> {
                 let duration_ms = at.saturating_sub(busy.since);
                 (step, Some(busy.settle(|seen| *seen = Evidence { duration_ms, ..*evidence })))
             }
+            Note::Recalled(step, earlier) => {
+                let Some(busy) = self.busy.get_mut(&step) else { return };
+                (step, Some(busy.settle(|seen| *seen = Evidence { earlier: Some(earlier), ..Evidence::default() })))
+            }
+            Note::Looked(step) if !self.announce(step) => (step, Some(stopped_before())),
             Note::Looked(step) => {
                 let means = Means { pool: &self.driver.pool, buffer: &mut self.driver.buffer, now };
                 let Some(busy) = self.busy.get_mut(&step) else { return };
-                let refused = busy.start(self.context, &means, None);
+                let (refused, attempt) = (busy.start(self.context, &means, None), busy.attempt);
                 busy.running().into_iter().for_each(|attempt| self.driver.doorbell.add(attempt));
+                let at = self.now();
+                self.event(Event::Began { step, attempt, at }, None);
                 (step, refused)
             }
             Note::Asked(step, asked) => {
@@ -433,26 +443,39 @@ impl<'e> Drive<'_, '_, 'e> {
     fn spawn(&mut self, step: usize, attempt: u32, limit_ms: u64) -> Result<(), DriveError> {
         let Some(planned) = self.plan.steps.get(step) else { return Ok(()) };
         let at = self.now();
-        let answer = (self.tell)(Message::Starting { step, attempt, limit_ms, at });
-        self.todo.extend(answer);
         let name = self.context.logs.map(|_| log_name(&planned.id, attempt, self.driver.round));
         let mut busy = Busy::new(step, planned, attempt, at, name);
-        let stops =
-            |a: &Action| matches!(a, Action::Terminate { step: s, .. } | Action::Kill { step: s, .. } if *s == step);
-        let tried = if self.todo.iter().any(stops) {
-            self.todo.retain(|a| !stops(a));
-            let message = "it was stopped before it had begun".to_owned();
-            Some(Tried::refused(SpawnError { code: "ECANCELED".to_owned(), message }, None))
-        } else {
+        busy.unannounced = Some(limit_ms);
+        let waits = busy.may_be_recalled(self.context);
+        self.busy.insert(step, busy);
+        let tried = if waits || self.announce(step) {
             let now = self.driver.clock.elapsed();
             let means = Means { pool: &self.driver.pool, buffer: &mut self.driver.buffer, now };
-            let refused = busy.begin(self.context, &means, self.scope, &self.driver.outbox)?;
+            let Some(busy) = self.busy.get_mut(&step) else { return Ok(()) };
+            let refused = busy.begin(self.context, self.plan, &means, self.scope, &self.driver.outbox)?;
             busy.running().into_iter().for_each(|attempt| self.driver.doorbell.add(attempt));
             refused
+        } else {
+            Some(stopped_before())
         };
-        self.busy.insert(step, busy);
         self.news.extend(tried.map(|tried| News::Ended { step, at, tried: Box::new(tried) }));
         Ok(())
+    }
+
+    /// Tells that a step is about to start, unless that was told. `false` when the answer stops it before it has begun.
+    fn announce(&mut self, step: usize) -> bool {
+        let Some((attempt, Some(limit_ms))) = self.busy.get_mut(&step).map(|b| (b.attempt, b.unannounced.take()))
+        else {
+            return true;
+        };
+        let at = self.now();
+        let answer = (self.tell)(Message::Starting { step, attempt, limit_ms, at });
+        self.todo.extend(answer);
+        let stops =
+            |a: &Action| matches!(a, Action::Terminate { step: s, .. } | Action::Kill { step: s, .. } if *s == step);
+        let stopped = self.todo.iter().any(stops);
+        self.todo.retain(|a| !stops(a));
+        !stopped
     }
 
     fn tick(&mut self) {
@@ -522,4 +545,9 @@ impl<'e> Drive<'_, '_, 'e> {
             self.turn(Some(STAND_STILL)).await;
         }
     }
+}
+
+fn stopped_before() -> Tried {
+    let message = "it was stopped before it had begun".to_owned();
+    Tried::refused(SpawnError { code: "ECANCELED".to_owned(), message }, None)
 }

@@ -98,6 +98,7 @@ pub fn fix(fixer: Fixer<'_>) -> Result<Fixed, DriveError> {
         max_output: fixer.max_output,
         evaluate: &|_| Evidence::default(),
         watch: &|_| Box::new(Looked::default),
+        recall: None,
         judge: None,
         input: Some(fixer.feedback),
         tick: None,
@@ -109,7 +110,7 @@ pub fn fix(fixer: Fixer<'_>) -> Result<Fixed, DriveError> {
         match &event {
             Event::Interrupt { signal, .. } => interrupted = interrupted.or(Some(*signal)),
             Event::Finished { evidence, .. } => fixed = seen(evidence),
-            Event::Time { .. } | Event::RecordFailed { .. } => {}
+            Event::Began { .. } | Event::Time { .. } | Event::RecordFailed { .. } => {}
         }
         fixed.log = finished.and_then(|f| f.log.clone()).or(fixed.log.take());
         state.handle(event)

@@ -25,6 +25,7 @@ pub mod pins;
 pub mod process;
 pub mod propose;
 pub mod records;
+pub mod reuse;
 mod signals;
 pub mod state_dir;
 mod step;

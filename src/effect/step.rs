@@ -6,14 +6,15 @@ use super::process::attempt::{Attempt, Buffer, Heard, Tried, Try};
 use super::process::capture::{Live, LogPlace};
 use super::process::pool::Pool;
 use super::process::program::say;
+use super::reuse::Recall;
 use super::watch::{Looked, is_watched};
 use crate::base::canon::Digest;
 use crate::base::word::Word;
 use crate::check::Kind;
 use crate::check::agreement::silence;
-use crate::check::evidence::{Captured, Evidence};
+use crate::check::evidence::{Captured, EarlierPass, Evidence};
 use crate::check::format::{Format, guessed, named};
-use crate::plan::Step;
+use crate::plan::{Plan, Step};
 use crate::run::report::Withheld;
 use rustix::fd::BorrowedFd;
 use rustix::fs::{Mode, OFlags, openat};
@@ -30,6 +31,8 @@ pub(super) enum Note {
     Evaluated(usize, Box<Evidence>),
     /// Its files have been looked at; it can start.
     Looked(usize),
+    /// An earlier pass stands for it.
+    Recalled(usize, Box<EarlierPass>),
     /// The question of a `judge` check is made.
     Asked(usize, Asked),
     /// They have been looked at again.
@@ -46,8 +49,10 @@ pub(super) struct Busy<'e> {
     pub live: Arc<Live>,
     log: Option<String>,
     stage: Stage<'e>,
-    /// Tells the thread that watches files to look again.
-    watcher: Option<Sender<()>>,
+    /// Tells the thread that watches files to look again, and whether the step may have passed.
+    watcher: Option<Sender<bool>>,
+    /// Its limit in milliseconds, as long as it has not been told that it starts.
+    pub unannounced: Option<u64>,
     /// The identity of the question that is put.
     question: Option<Digest>,
     wishes: Wishes,
@@ -93,6 +98,7 @@ impl<'e> Busy<'e> {
             log,
             stage: Stage::Aside,
             watcher: None,
+            unannounced: None,
             question: None,
             wishes: Wishes::default(),
             withheld: Vec::new(),
@@ -100,10 +106,16 @@ impl<'e> Busy<'e> {
         }
     }
 
+    /// Whether an earlier pass may stand for it, so that it is not known yet whether it starts.
+    pub(super) fn may_be_recalled(&self, context: &Context<'_>) -> bool {
+        context.recall.is_some_and(|recall| recall.concerns(self.step, self.attempt))
+    }
+
     /// Begins: starts the step, or the thread that it needs first. Gives its end if it has ended at once.
     pub(super) fn begin<'s>(
         &mut self,
         context: &'e Context<'e>,
+        plan: &'e Plan,
         means: &Means<'_>,
         scope: &'s Scope<'s, 'e>,
         outbox: &UnboundedSender<Note>,
@@ -123,10 +135,11 @@ impl<'e> Busy<'e> {
                 }
                 leave(&outbox, Note::Asked(number, asked));
             })?;
-        } else if is_watched(step) {
+        } else if is_watched(step) || self.may_be_recalled(context) {
             let (watcher, again) = channel();
             self.watcher = Some(watcher);
-            thread.spawn_scoped(scope, move || watch(context, number, step, &again, &outbox))?;
+            let recall = context.recall.filter(|_| self.may_be_recalled(context));
+            thread.spawn_scoped(scope, move || watch(context, plan, number, recall, &again, &outbox))?;
         } else {
             return Ok(self.start(context, means, None));
         }
@@ -181,6 +194,8 @@ impl<'e> Busy<'e> {
             formats: &formats,
         };
         self.withheld = environment.withheld;
+        // Before it begins: from now on files may change.
+        context.recall.into_iter().for_each(|recall| recall.started(self.step));
         match Attempt::begin(means.pool, &what) {
             Ok(attempt) => {
                 if self.wishes.kill {
@@ -191,7 +206,10 @@ impl<'e> Busy<'e> {
                 self.stage = Stage::Running(Box::new(attempt), means.now);
                 None
             }
-            Err(refused) => Some(*refused),
+            Err(refused) => {
+                context.recall.into_iter().for_each(Recall::over);
+                Some(*refused)
+            }
         }
     }
 
@@ -204,7 +222,12 @@ impl<'e> Busy<'e> {
     }
 
     /// Takes in what has come of what runs. When that has ended, gives it, or has the files looked at again first.
-    pub(super) fn ready(&mut self, ready: [bool; 3], means: &mut Means<'_>) -> (Heard, Option<Tried>) {
+    pub(super) fn ready(
+        &mut self,
+        context: &Context<'_>,
+        ready: [bool; 3],
+        means: &mut Means<'_>,
+    ) -> (Heard, Option<Tried>) {
         let Stage::Running(attempt, _) = &mut self.stage else { return (Heard::Nothing, None) };
         let heard = attempt.ready(ready, means.buffer);
         if heard != Heard::Over {
@@ -219,7 +242,10 @@ impl<'e> Busy<'e> {
         // Looking at files before and after is not the step's time.
         tried.evidence.duration_ms = millis(means.now.saturating_sub(started));
         tried.evidence.question = self.question.take();
-        if self.watcher.as_ref().is_some_and(|w| w.send(()).is_ok()) {
+        context.recall.into_iter().for_each(Recall::over);
+        let accepted = |exit| if self.step.exit.is_empty() { exit == 0 } else { self.step.exit.contains(&exit) };
+        let promising = tried.evidence.exit.is_some_and(accepted);
+        if self.watcher.as_ref().is_some_and(|w| w.send(promising).is_ok()) {
             self.stage = Stage::Ended(Box::new(tried));
             return (heard, None);
         }
@@ -274,12 +300,27 @@ fn keep(folder: BorrowedFd<'_>, name: &str, content: &[u8]) -> std::io::Result<(
     file.write_all(content)
 }
 
-fn watch(context: &Context<'_>, number: usize, step: &Step, again: &Receiver<()>, outbox: &UnboundedSender<Note>) {
-    let look = (context.watch)(step);
+fn watch(
+    context: &Context<'_>,
+    plan: &Plan,
+    number: usize,
+    recall: Option<&Recall<'_>>,
+    again: &Receiver<bool>,
+    outbox: &UnboundedSender<Note>,
+) {
+    if let Some(pass) = recall.and_then(|recall| recall.look(plan, number)) {
+        return leave(outbox, Note::Recalled(number, pass));
+    }
+    let step = plan.steps.get(number).filter(|s| is_watched(s));
+    let look = step.map(|step| (context.watch)(step));
     leave(outbox, Note::Looked(number));
     // Nobody asks when the step could not be started.
-    if again.recv().is_ok() {
-        leave(outbox, Note::LookedAgain(number, Box::new(look())));
+    if let Ok(promising) = again.recv() {
+        let looked = look.map(|look| look()).unwrap_or_default();
+        if let Some(recall) = recall.filter(|_| promising && looked.mutated.is_none()) {
+            recall.look_again(plan, number);
+        }
+        leave(outbox, Note::LookedAgain(number, Box::new(looked)));
     }
 }
 

@@ -5,6 +5,7 @@ use super::environment::Environment;
 use super::judge::Judge;
 use super::process::program::{Program, Root};
 use super::records::RunRecord;
+use super::reuse::Recall;
 use super::tree::Begun;
 use super::watch::Watch;
 use crate::base::canon::to_canonical;
@@ -44,6 +45,8 @@ pub struct Run<'a> {
     pub evaluate: &'a (dyn Fn(&Step) -> Evidence + Sync),
     /// Remembers the files that `unchanged` and `report` select.
     pub watch: &'a (dyn Fn(&Step) -> Watch + Sync),
+    /// What earlier runs have left, if that is of interest.
+    pub recall: Option<Recall<'a>>,
     /// Who answers the questions of `judge` checks, if somebody does.
     pub judge: Option<&'a Judge<'a>>,
     /// How often the observer is told what runs.
@@ -119,6 +122,7 @@ pub fn verify(plan: Plan, run: Run<'_>, see: &mut dyn FnMut(Seen<'_>)) -> Result
         evaluate,
         watch,
         judge,
+        recall,
         tick,
         tree,
         mut circumstances,
@@ -143,6 +147,7 @@ pub fn verify(plan: Plan, run: Run<'_>, see: &mut dyn FnMut(Seen<'_>)) -> Result
             max_output,
             evaluate,
             watch,
+            recall: recall.as_ref(),
             judge,
             input: None,
             tick,
@@ -151,13 +156,21 @@ pub fn verify(plan: Plan, run: Run<'_>, see: &mut dyn FnMut(Seen<'_>)) -> Result
         loop {
             let begin = if judge.is_some() { RunState::with_judge } else { RunState::new };
             let (mut state, actions) = begin(Arc::clone(&plan), std::mem::take(&mut kept), driver.clock().now());
-            let mut table = Table { plan: &plan, state: &mut state, book: &mut book, rounds: &mut rounds, see };
+            let mut table = Table {
+                plan: &plan,
+                state: &mut state,
+                book: &mut book,
+                rounds: &mut rounds,
+                recall: context.recall,
+                see,
+            };
             // What the plan itself settles is over before anything has happened.
             table.tell_what_is_over(driver.clock().now());
             driver.drive(&plan, &context, actions, &mut |message| table.tell(message))?;
             book.resolve(driver.clock().now(), &mut rounds);
             records = state.records();
             rounds.attach(&mut records);
+            context.recall.into_iter().for_each(|recall| recall.attach(&mut records));
             let failures = classify(&plan, &mut records, answer);
             let end = state.ending();
             let Some((next, rewrite, carried)) = repair(&plan, &failures, &records, &end, answer, &mut rounds) else {
@@ -175,6 +188,7 @@ pub fn verify(plan: Plan, run: Run<'_>, see: &mut dyn FnMut(Seen<'_>)) -> Result
         records = refused(&plan);
         ending = Ending::default();
     }
+    circumstances.notes.extend(recall.map(Recall::finish).unwrap_or_default());
     circumstances.run_id = book.record.id().to_owned();
     circumstances.refusals = rounds.refusals;
     circumstances.environment.withheld = rounds.withheld.into_values().collect();
@@ -273,15 +287,16 @@ impl Rounds {
 }
 
 /// Where the state machine meets the record and the observer.
-struct Table<'t, 'e> {
+struct Table<'t, 'e, 'r> {
     plan: &'t Plan,
     state: &'t mut RunState,
     book: &'t mut Book<'e>,
     rounds: &'t mut Rounds,
+    recall: Option<&'t Recall<'r>>,
     see: &'t mut dyn FnMut(Seen<'_>),
 }
 
-impl Table<'_, '_> {
+impl Table<'_, '_, '_> {
     fn tell(&mut self, message: Message<'_>) -> Vec<crate::run::event::Action> {
         let (at, written) = match message {
             Message::Event(event, finished) => return self.event(event, finished),
@@ -330,9 +345,15 @@ impl Table<'_, '_> {
             };
         }
         let program = finished.and_then(|f| f.program.as_ref()).map(|p| self.rounds.started(&id, p));
-        let Some(record) = self.state.last_try(step) else { return true };
+        let record = self.state.last_try(step);
+        if let Some((recall, planned)) = self.recall.zip(self.plan.steps.get(step)) {
+            recall.ended(planned, record);
+        }
+        let Some(record) = record else { return true };
+        let cached_from = record.cached_from.as_ref().map(|earlier| earlier.run_id.clone());
         let entry = Entry::StepFinished {
-            attempt,
+            attempt: if cached_from.is_some() { 0 } else { attempt },
+            cached_from,
             detail: record.detail.clone(),
             duration_ms,
             exit_code: record.exit_code,
@@ -448,7 +469,7 @@ impl Book<'_> {
         let steps =
             report.steps.iter().map(|s| FinalStatus { id: s.id.clone(), reason: s.reason, status: s.status }).collect();
         let _ = self.record.write("report.json", to_canonical(report).as_bytes());
-        if report.decision == Decision::Fail {
+        if matches!(report.decision, Decision::Fail | Decision::Escalate) {
             let _ = self.record.write(stop::FILE, stop::stop_memo(report).as_bytes());
         }
         self.write(

@@ -16,6 +16,15 @@ pub enum Event {
         /// What was seen.
         evidence: Box<Evidence>,
     },
+    /// Only now a try has begun: what had to be looked at before is not its time.
+    Began {
+        /// Index into the plan's steps.
+        step: usize,
+        /// Which try, from 1.
+        attempt: u32,
+        /// When.
+        at: u64,
+    },
     /// The time that was last asked for by [`Action::WakeAt`] has come, or some time has passed.
     Time {
         /// Now.
@@ -43,6 +52,7 @@ impl Event {
     pub fn at(&self) -> u64 {
         match self {
             Event::Finished { at, .. }
+            | Event::Began { at, .. }
             | Event::Time { at }
             | Event::Interrupt { at, .. }
             | Event::RecordFailed { at, .. } => *at,

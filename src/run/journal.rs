@@ -76,6 +76,9 @@ pub enum Entry {
     StepFinished {
         /// Which try, from 1; 0 for a step that never began.
         attempt: u32,
+        /// The run whose pass stands for it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cached_from: Option<String>,
         /// What decided, for people.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         detail: Option<String>,
@@ -476,6 +479,7 @@ mod tests {
             },
             Entry::StepStarted { attempt: 1, id: "i".into(), limit_ms: 1 },
             Entry::StepFinished {
+                cached_from: None,
                 attempt: 1,
                 detail: Some("d".into()),
                 duration_ms: 1,

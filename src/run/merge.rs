@@ -254,6 +254,7 @@ fn join(whole: &Plan, count: u32, shards: BTreeMap<u32, Checked>, missing: &[Sha
     let mut rewrites: Vec<Rewrite> = Vec::new();
     let mut summaries: BTreeMap<u32, ShardSummary> = (1..=count).map(|index| (index, unreported(index))).collect();
     let mut feedback = BTreeMap::new();
+    let mut retries = None;
     for (index, shard) in shards {
         let Checked { report, executed, .. } = shard;
         let own = ending(&report, &executed);
@@ -269,6 +270,8 @@ fn join(whole: &Plan, count: u32, shards: BTreeMap<u32, Checked>, missing: &[Sha
         };
         summaries.insert(index, summary);
         circumstances.attempt = circumstances.attempt.max(report.attempt);
+        // What its contract said is not in a report, but follows from it.
+        retries = retries.max(Some(report.attempt.saturating_add(report.retries_remaining).saturating_sub(1)));
         circumstances.containment = circumstances.containment.or(report.containment);
         circumstances.environment.inherited |= report.environment.inherited;
         circumstances.environment.granted.extend(report.environment.granted);
@@ -291,6 +294,7 @@ fn join(whole: &Plan, count: u32, shards: BTreeMap<u32, Checked>, missing: &[Sha
             }
         }
     }
+    circumstances.retries = retries.unwrap_or(DEFAULT_RETRIES);
     plan.rewrites.extend(rewrites.iter().cloned());
     circumstances.environment.granted.sort();
     circumstances.environment.granted.dedup();

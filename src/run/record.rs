@@ -4,7 +4,7 @@ use crate::base::canon::Digest;
 use crate::base::inert::inert;
 use crate::base::word::Word;
 use crate::check::Kind;
-use crate::check::evidence::{Captured, Evidence};
+use crate::check::evidence::{Captured, EarlierPass, Evidence};
 use crate::check::judge::Answer;
 use crate::check::outcome::{Cause, Outcome, Status};
 use crate::check::reading::{FailedTest, Finding, TestCounts, clip};
@@ -18,8 +18,14 @@ pub const TAIL_BYTES: usize = 2048;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StepRecord {
+    /// The earlier pass that stands for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cached_from: Option<Box<EarlierPass>>,
     /// Its command as the plan shows it.
     pub command: String,
+    /// How it compares with an earlier pass that would have stood for it (`--confirm`). Set by the caller.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confirmation: Option<Confirmation>,
     /// One line for people; absent only for a plain pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
@@ -54,6 +60,9 @@ pub struct StepRecord {
     /// The log of its last try, relative to the run's directory. Set by the caller.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<String>,
+    /// Why no earlier pass stands for it although it has `inputs`. Set by the caller.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_reused: Option<String>,
     /// What its output says against a pass beside its counts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<String>,
@@ -103,6 +112,17 @@ pub struct ProgramRecord {
     pub size: u64,
 }
 
+/// How a step compares with an earlier pass on the same inputs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Confirmation {
+    /// In what they differ, for people; absent when they agree.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub difference: Option<String>,
+    /// The run of the earlier pass.
+    pub run_id: String,
+}
+
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
 fn is_zero(count: &u32) -> bool {
     *count == 0
@@ -113,7 +133,9 @@ impl StepRecord {
     #[must_use]
     pub fn without_evidence(step: &Step, outcome: Outcome) -> Self {
         Self {
+            cached_from: None,
             command: step.command.clone(),
+            confirmation: None,
             detail: outcome.detail,
             diagnostics: Vec::new(),
             duration_ms: 0,
@@ -126,6 +148,7 @@ impl StepRecord {
             id: step.id.clone(),
             leaked: 0,
             log: None,
+            not_reused: None,
             problems: Vec::new(),
             program: None,
             question: None,
@@ -144,6 +167,17 @@ impl StepRecord {
     /// The record of a step whose last try has this evidence.
     #[must_use]
     pub fn with_evidence(step: &Step, outcome: Outcome, evidence: &Evidence, tries: u32, duration_ms: u64) -> Self {
+        if let Some(earlier) = &evidence.earlier {
+            return Self {
+                errors: earlier.errors,
+                exit_code: earlier.exit_code,
+                format: earlier.format.clone(),
+                tests: earlier.tests,
+                warnings: earlier.warnings,
+                cached_from: Some(earlier.clone()),
+                ..Self::without_evidence(step, outcome)
+            };
+        }
         let reading = evidence.reading.as_deref();
         let counts = reading.filter(|r| r.tests.is_none() || r.errors > 0 || r.warnings > 0);
         Self {

@@ -252,6 +252,8 @@ pub struct Circumstances {
     pub containment: Option<String>,
     /// What steps saw of vplan's own environment.
     pub environment: EnvironmentUse,
+    /// What is worth a reader's attention about the run, behind the plan's own notes.
+    pub notes: Vec<Note>,
     /// Repairs that were not made.
     pub refusals: Vec<Refusal>,
     /// What is asked for beyond a pass.
@@ -279,6 +281,7 @@ pub fn report(plan: &Plan, records: Vec<StepRecord>, ending: &Ending, circumstan
         attempt,
         containment,
         environment,
+        notes,
         refusals,
         require,
         retries,
@@ -314,7 +317,7 @@ pub fn report(plan: &Plan, records: Vec<StepRecord>, ending: &Ending, circumstan
         exit_code: exit.code(),
         feedback: feedback(plan, &records, &Round { attempt, retries_remaining, run_id: &run_id }),
         no_change: None,
-        notes: plan.notes.clone(),
+        notes: plan.notes.iter().cloned().chain(notes).collect(),
         omitted: plan.omitted.clone(),
         others: None,
         plan_digest: plan.digest.clone(),

@@ -185,6 +185,7 @@ impl RunState {
             Event::Finished { step, attempt, at, evidence } => {
                 self.finished(step, attempt, at, &evidence, &mut actions)
             }
+            Event::Began { step, attempt, .. } => self.began(step, attempt),
             Event::Time { .. } => {}
             Event::Interrupt { at, signal } => self.interrupted(at, signal, &mut actions),
             Event::RecordFailed { at, message } => {
@@ -388,6 +389,19 @@ impl RunState {
         track.phase = Phase::Running(Running { attempt, started: self.now, limit_ms, by_budget: left < own, stop });
         self.busy.insert(index);
         actions.push(Action::Spawn { step: index, attempt, limit_ms });
+    }
+
+    /// A try that nobody has asked to end gets its time from now on.
+    fn began(&mut self, index: usize, attempt: u32) {
+        let Some(step) = self.plan.steps.get(index) else { return };
+        let (left, own) = (self.deadline(step).saturating_sub(self.now), step.timeout_ms.max(1));
+        if let Some(Track { phase: Phase::Running(running), .. }) = self.tracks.get_mut(index)
+            && running.attempt == attempt
+            && running.stop == Stop::No
+        {
+            let limit_ms = own.min(left).max(1);
+            *running = Running { started: self.now, limit_ms, by_budget: left < own, ..*running };
+        }
     }
 
     fn finished(
@@ -599,7 +613,7 @@ fn terms(step: &Step, limit_ms: u64, by_budget: bool) -> Terms<'_> {
 mod tests {
     use super::*;
     use crate::arbitrary::run::{plan, step};
-    use crate::check::evidence::Evidence;
+    use crate::check::evidence::{EarlierPass, Evidence};
 
     fn ended(step: usize, at: u64, exit: i32) -> Event {
         let evidence = Box::new(Evidence { duration_ms: 1, exit: Some(exit), ..Evidence::default() });
@@ -679,6 +693,34 @@ mod tests {
         assert_eq!(state.handle(ended(1, 50, 0)), [Action::Done]);
         assert_eq!(state.take_over(), [1]);
         assert_eq!(state.records().first(), Some(&passed));
+    }
+
+    #[test]
+    fn an_earlier_pass_stands_for_a_step() {
+        let mut plan = plan(vec![step("a"), step("b")]);
+        plan.steps[1].needs = vec!["a".into()];
+        let (mut state, _) = RunState::new(Arc::new(plan), BTreeMap::new(), 0);
+        let earlier = EarlierPass { exit_code: Some(0), run_id: "r".to_owned(), ..EarlierPass::default() };
+        let evidence = Box::new(Evidence { earlier: Some(Box::new(earlier.clone())), ..Evidence::default() });
+        let found = Event::Finished { step: 0, attempt: 1, at: 3, evidence };
+        assert_eq!(state.handle(found), [spawn(1, 60_000), Action::WakeAt { at: 60_004 }], "it satisfies `needs`");
+        assert_eq!(state.handle(ended(1, 5, 0)), [Action::Done]);
+        let records = state.records();
+        let cached = &records[0];
+        assert_eq!((cached.status, cached.reason), (Status::Cached, Some(Cause::SameInputs)));
+        assert_eq!((cached.tries, cached.duration_ms, cached.exit_code), (0, 0, Some(0)));
+        assert_eq!(cached.cached_from.as_deref(), Some(&earlier));
+    }
+
+    #[test]
+    fn looking_at_files_is_not_the_time_of_a_step() {
+        let (mut state, _) = begin(1, Some(70_000), &["a"]);
+        let began = Event::Began { step: 0, attempt: 1, at: 20_000 };
+        assert_eq!(state.handle(began), [Action::WakeAt { at: 70_001 }], "the budget goes on");
+        assert_eq!(state.handle(Event::Time { at: 60_001 }), [Action::WakeAt { at: 70_001 }], "its own limit does not");
+        let (mut state, _) = begin(1, None, &["a"]);
+        let other = Event::Began { step: 0, attempt: 2, at: 20_000 };
+        assert_eq!(state.handle(other), [Action::WakeAt { at: 60_001 }], "a try that there is not");
     }
 
     #[test]

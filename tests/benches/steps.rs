@@ -54,6 +54,7 @@ fn supervised(root: &Root, jobs: usize) -> Duration {
         max_output: 1 << 26,
         evaluate: &|_| Evidence::default(),
         watch: &|_| Box::new(Looked::default),
+        recall: None,
         judge: None,
         input: None,
         tick: None,
@@ -78,6 +79,7 @@ fn supervised(root: &Root, jobs: usize) -> Duration {
                     let last = state.last_try(step).unwrap();
                     let entry = Entry::StepFinished {
                         attempt,
+                        cached_from: None,
                         detail: None,
                         duration_ms,
                         exit_code: last.exit_code,

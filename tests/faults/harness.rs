@@ -252,7 +252,7 @@ impl Machine<'_> {
                     });
                 }
             }
-            Event::Time { .. } | Event::RecordFailed { .. } => {}
+            Event::Began { .. } | Event::Time { .. } | Event::RecordFailed { .. } => {}
         }
         for (step, (limit, asked)) in &mut self.running {
             if *limit <= at {
@@ -288,6 +288,7 @@ fn driver() {
         max_output: job.max_output,
         evaluate: &|_| Evidence::default(),
         watch: &|_| Box::new(Looked::default),
+        recall: None,
         judge: None,
         input: None,
         tick: None,

@@ -38,6 +38,7 @@ fn written(case: &Case, played: &Played, report: &Report) -> String {
             }
             Happening::Ended(step) => {
                 let entry = Entry::StepFinished {
+                    cached_from: None,
                     attempt: 1,
                     detail: Some("a\nb \u{1b} ü".into()),
                     duration_ms: 3,

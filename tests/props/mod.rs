@@ -14,6 +14,7 @@ mod output;
 mod plan;
 mod recover;
 mod reports;
+mod reuse;
 mod run;
 mod saved;
 mod substitute;

@@ -407,6 +407,7 @@ fn journal(case: &Case, played: &Played) -> String {
                 *t,
                 Entry::StepFinished {
                     attempt: 1,
+                    cached_from: None,
                     detail: Some("a\nb \u{1b} ü".into()),
                     duration_ms: 3,
                     exit_code: Some(0),

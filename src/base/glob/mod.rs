@@ -79,7 +79,7 @@ impl Glob {
     /// Whether it may select something below a directory, as far as the directory's own name says.
     #[must_use]
     pub fn reaches_below(&self, dir: &RepoPath) -> bool {
-        dir.is_root() || self.alternatives.iter().any(|pattern| pattern.reaches_below(dir.as_bytes()))
+        dir.is_root() || self.alternatives.iter().any(|pattern| pattern.may_match_below(dir.as_bytes()))
     }
 
     /// What it is made of.
@@ -188,6 +188,20 @@ impl Item {
 }
 
 impl Selection {
+    /// Whether it may select something below a directory; errs towards yes.
+    #[must_use]
+    pub fn may_hold(&self, dir: &RepoPath) -> bool {
+        let leads = |item: &Item| match &item.what {
+            What::Glob(glob) => glob.alternatives().iter().any(|p| p.may_match_below(dir.as_bytes())),
+            What::Paths { items, .. } => items.may_hold(dir),
+        };
+        let shuts = |item: &Item| match &item.what {
+            What::Glob(glob) => glob.alternatives().iter().any(|p| p.matches_all_below(dir.as_bytes())),
+            What::Paths { .. } => false,
+        };
+        self.items.iter().any(|i| !i.not && leads(i)) && !self.items.iter().any(|i| i.not && shuts(i))
+    }
+
     /// Whether the path is selected.
     #[must_use]
     pub fn selects(&self, path: &RepoPath) -> bool {
@@ -330,6 +344,41 @@ mod tests {
             assert_eq!((error.span.start, error.span.end), *span, "{text}");
             assert!(error.message.contains(message), "{text}: {}", error.message);
             assert_eq!(error.help.as_deref(), *help, "{text}");
+        }
+    }
+
+    #[test]
+    fn directories_on_the_way() {
+        let list = |items: &[&str]| {
+            let item = |text: &&str| {
+                let (not, text) = text.strip_prefix('!').map_or((false, *text), |text| (true, text));
+                Item { not, what: What::Glob(Glob::parse(text).unwrap()) }
+            };
+            Selection { items: items.iter().map(item).collect() }
+        };
+        for (items, dir, want) in [
+            (&["**"][..], "a/b", true),
+            (&["*"], "a", false),
+            (&["a"], "a", false),
+            (&["a/b/c"], "a", true),
+            (&["a/b/c"], "a/b", true),
+            (&["a/b/c"], "a/b/c", false),
+            (&["a/b/c"], "a/c", false),
+            (&["ab/c"], "a", false),
+            (&["a/**"], "a", true),
+            (&["a/**"], "b", false),
+            (&["a/*/c/*"], "a/x", true),
+            (&["a/*/c/*"], "a/x/c", true),
+            (&["a/*/c/*"], "a/x/d", false),
+            (&["a/*/c/*"], "a/x/c/y", false),
+            (&["**/x/*.c"], "q/r", true),
+            (&["{a,b}/*.c"], "b", true),
+            (&["**", "!node_modules/**"], "node_modules", false),
+            (&["**", "!node_modules/**"], "node_modules/a", false),
+            (&["**", "!**/node_modules/**"], "a/node_modules/b", false),
+            (&["**", "!a/*"], "a", true),
+        ] {
+            assert_eq!(list(items).may_hold(&path(dir.as_bytes())), want, "{items:?} {dir}");
         }
     }
 

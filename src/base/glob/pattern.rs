@@ -64,22 +64,37 @@ impl Pattern {
         }
     }
 
-    /// Whether something below a directory may match.
-    pub(in crate::base) fn reaches_below(&self, dir: &[u8]) -> bool {
-        let mut prefix = self.prefix.split(|b| *b == b'/').filter(|name| !name.is_empty());
-        let mut rest = self.rest.iter();
-        for name in dir.split(|b| *b == b'/') {
-            match (prefix.next(), &mut rest) {
-                (Some(literal), _) if literal == name => {}
-                (Some(_), _) => return false,
-                (None, rest) => match rest.next() {
-                    Some(Segment::Any) => return true,
-                    Some(segment) if segment.matches(name) => {}
-                    _ => return false,
-                },
+    /// Whether some path below a directory, which is not the root, may match.
+    pub(in crate::base) fn may_match_below(&self, dir: &[u8]) -> bool {
+        let below = if self.prefix.is_empty() {
+            dir
+        } else if *dir == *self.prefix {
+            return !self.rest.is_empty();
+        } else if let Some(below) = dir.strip_prefix(&*self.prefix).and_then(|d| d.strip_prefix(b"/")) {
+            below
+        } else {
+            return self.prefix.strip_prefix(dir).is_some_and(|p| p.starts_with(b"/"));
+        };
+        // What is left of the pattern when the directory's segments have been taken: all that can be, if there is a choice.
+        let mut left: Vec<&[Segment]> = vec![&*self.rest];
+        for name in below.split(|b| *b == b'/') {
+            let mut next: Vec<&[Segment]> = Vec::new();
+            for pattern in left {
+                match pattern {
+                    // What lies below may be of any depth.
+                    [Segment::Any, ..] => return true,
+                    [segment, after @ ..] if segment.matches(name) => next.push(after),
+                    _ => {}
+                }
             }
+            left = next;
         }
-        prefix.next().is_some() || rest.next().is_some()
+        left.iter().any(|pattern| !pattern.is_empty())
+    }
+
+    /// Whether every path below a directory matches; errs towards no.
+    pub(in crate::base) fn matches_all_below(&self, dir: &[u8]) -> bool {
+        matches!(&*self.rest, [.., Segment::Any]) && self.matches(dir)
     }
 
     /// Whether what is left of a path behind the prefix matches the rest; `None` when nothing is left.

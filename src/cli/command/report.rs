@@ -5,14 +5,17 @@ use crate::base::word::visible;
 use crate::cli::args::{Format, Global};
 use crate::cli::error::Failure;
 use crate::cli::history::{NAMES, Records, fit, headline, open, pick};
+use crate::cli::page;
 use crate::cli::render::style::{Tone, count, duration, mark, paint};
 use crate::cli::terminal::Terminal;
+use crate::effect::history::History;
 use crate::run::event::Interrupt;
 use crate::run::journal::{Entry, Line, lines};
 use crate::run::past::Summary;
 use clap::Args;
 use serde::Serialize;
 use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
 
 /// `vplan report`
 #[derive(Debug, Args)]
@@ -24,6 +27,9 @@ pub struct ReportArgs {
     /// Show so many events, the last ones; 0 for none.
     #[arg(long, value_name = "N", default_value_t = 50)]
     pub tail: u32,
+    /// Write the run as one page for a browser to this file; `-` is standard output.
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
     /// Where the records are.
     #[command(flatten)]
     pub records: Records,
@@ -105,6 +111,9 @@ pub fn run(global: &Global, args: &ReportArgs, terminal: &Terminal) -> Result<u8
     let format = format(global, &[Format::Text, Format::Json])?;
     let (_, history) = open(global, &args.records)?;
     let id = pick(&history, &args.run)?;
+    if let Some(path) = &args.html {
+        return html(&history, &id, path, format, terminal);
+    }
     let past = history.past(&id);
     let most = usize::try_from(args.tail).unwrap_or(usize::MAX);
     let mut figures = Figures::default();
@@ -130,6 +139,21 @@ pub fn run(global: &Global, args: &ReportArgs, terminal: &Terminal) -> Result<u8
         terminal.print_json(&document);
     } else {
         terminal.say(&text(&document, terminal));
+    }
+    Ok(0)
+}
+
+/// The page for a browser.
+fn html(history: &History, id: &str, path: &Path, format: Format, terminal: &Terminal) -> Result<u8, Failure> {
+    if format == Format::Json {
+        let message = "`--html` writes a page, and `--format json` asks for a document";
+        return Err(Failure::usage("vplan::usage::html", message).help("leave out one of them"));
+    }
+    let page = page::write(history, id, path)?;
+    if path == Path::new("-") {
+        terminal.print(&page);
+    } else if !terminal.quiet {
+        terminal.say(&format!("wrote `{}`\n", visible(path.as_os_str().as_encoded_bytes())));
     }
     Ok(0)
 }

@@ -27,10 +27,10 @@ use crate::effect::terminal::same_stream;
 use crate::effect::tree::Beginning;
 use crate::effect::verify::{self, Seen, Verified, VerifyError, verify};
 use crate::effect::watch::watch;
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, Terms};
 use crate::plan::shard::share;
 use crate::plan::{Plan, Step, scope::OUTSIDE};
-use crate::run::report::{Circumstances, DEFAULT_RETRIES, Report, ShardRecord};
+use crate::run::report::{Circumstances, Report, ShardRecord};
 use crate::run::verdict::{Exit, Require};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -107,7 +107,8 @@ pub(super) fn once(global: &Global, args: &Run, terminal: &Terminal, round: Roun
 
     let beginning = Beginning::look(session.git());
     let keeper = Keeper::open(global, &args.round, memory, &session)?;
-    let attempt = keeper.as_ref().map_or((args.attempt, DEFAULT_RETRIES), Keeper::attempt);
+    let retries = Terms::of(session.contract().map(|c| &c.gate)).retries;
+    let attempt = keeper.as_ref().map_or((args.attempt, retries), Keeper::attempt);
     let own = [&args.events, &args.records, &args.reports.junit, &args.reports.sarif];
     let own: Vec<PathBuf> = own.into_iter().flatten().cloned().collect();
     let tree = tree(&session.site, session.contract(), global, &own);
@@ -126,6 +127,8 @@ pub(super) fn once(global: &Global, args: &Run, terminal: &Terminal, round: Roun
     let evaluate = |step: &Step| evaluate(&beneath, step);
     let watch = |step: &Step| watch(&session.site.root, session.git(), step);
     let answer = |questions: &_| session.answer(questions);
+    let confirms = keeper.as_ref().is_some_and(Keeper::confirms);
+    let (recall, notes) = args.reuse.recall(global, &session, &plan, (&root, &environment), record.id(), confirms);
     let question = session.questions(&beneath, global.locked);
     let judge = judge.map(|Program { argv, env, .. }| Judge { argv, env, question: &question });
     let run = verify::Run {
@@ -137,12 +140,14 @@ pub(super) fn once(global: &Global, args: &Run, terminal: &Terminal, round: Roun
         answer: &answer,
         evaluate: &evaluate,
         watch: &watch,
+        recall,
         judge: judge.as_ref(),
         tick: matches!(progress, Progress::Live(_)).then_some(TICK),
         tree: beginning.seen(),
         circumstances: Circumstances {
             attempt: attempt.0,
             containment: Some(containment.to_owned()),
+            notes,
             require: Require { full: args.require == Some(Asked::Full), some: args.require == Some(Asked::Some) },
             retries: attempt.1,
             saved_plan,

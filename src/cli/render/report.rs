@@ -278,6 +278,7 @@ fn verdict(report: &Report, plan: &Plan, rows: &Rows) -> String {
     let mut parts: Vec<String> = [
         (number(&|s| s.status.is_pass()), "passed"),
         (number(&|s| s.status == Status::Flaky), "of them flaky"),
+        (number(&|s| s.status == Status::Cached), "of them in earlier runs"),
         (number(&|s| failed.contains(&s.status) && blocks(s)), "failed"),
         (number(&|s| s.status == Status::Errored && blocks(s)), "could not be run"),
         (number(&|s| rows.is_warning(s)), "failed as a warning"),

@@ -272,6 +272,14 @@ impl Beneath {
         Some(Stamp { own: Print::of(&own), behind: behind.as_ref().map(Print::of) })
     }
 
+    /// Opens a folder that is no symlink itself, to list it.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(in crate::effect) fn folder(&self, path: &RepoPath) -> Result<OwnedFd, Errno> {
+        self.resolve(path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW)
+    }
+
     /// The target of a symlink.
     #[must_use]
     pub fn link(&self, path: &RepoPath) -> Option<Vec<u8>> {

@@ -230,7 +230,7 @@ pub(super) fn explain(errno: i32, path: &Path) -> SpawnError {
     let found = std::fs::metadata(path);
     let message = match (Errno::from_raw_os_error(errno), &found) {
         (Errno::NOENT, Err(_)) => format!("`{shown}` does not exist"),
-        (Errno::NOENT, Ok(_)) => match interpreter(path) {
+        (Errno::NOENT, Ok(_)) => match interpreter(path).and_then(|words| words.into_iter().next()) {
             Some(name) => format!("`{shown}` asks for the interpreter `{}`, which does not exist", visible(&name)),
             None => format!("`{shown}` asks for a loader that does not exist: it was built for another system"),
         },
@@ -249,12 +249,13 @@ pub(super) fn explain(errno: i32, path: &Path) -> SpawnError {
     refusal(code_of(&error), message)
 }
 
-fn interpreter(path: &Path) -> Option<Vec<u8>> {
+/// The words of a script's first line, if it names its interpreter there.
+pub(in crate::effect) fn interpreter(path: &Path) -> Option<Vec<Vec<u8>>> {
     use std::io::Read as _;
     let mut start = Vec::new();
     std::fs::File::open(path).ok()?.take(256).read_to_end(&mut start).ok()?;
     let line = start.strip_prefix(b"#!")?.split(|b| *b == b'\n').next()?;
-    line.split(u8::is_ascii_whitespace).find(|w| !w.is_empty()).map(<[u8]>::to_vec)
+    Some(line.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty()).map(<[u8]>::to_vec).collect())
 }
 
 /// Makes a reason.

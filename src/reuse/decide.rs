@@ -1,0 +1,295 @@
+//! May an earlier pass stand for a step, at this point of this run?
+
+use super::entry::Entry;
+use super::key::{Order, Parts, Print, all_of, depends_on};
+use crate::base::glob::automaton::{Limits, Region, atoms};
+use crate::base::glob::overlap::overlaps;
+use crate::base::path::RepoPath;
+use crate::base::word::visible;
+use crate::check::Kind;
+use crate::check::outcome::Status;
+use crate::plan::{Plan, Step};
+use crate::run::record::StepRecord;
+use std::collections::BTreeSet;
+
+/// How earlier results are used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Use {
+    /// They stand for steps.
+    #[default]
+    Reuse,
+    /// Every step runs; passes are kept for later (`--no-cache`, and rounds that count towards more than one confirmation).
+    Keep,
+    /// Every step runs, and is compared with what would have stood for it (`--confirm`).
+    Confirm,
+}
+
+/// Why no earlier pass stands for a step. Safe to show.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Why {
+    /// Nothing says what it depends on.
+    #[error("it has no `inputs`")]
+    NoInputs,
+    /// Its very point is that it happens.
+    #[error("{0}")]
+    Never(&'static str),
+    /// It was tried before in this run.
+    #[error("it was tried before in this run")]
+    Again,
+    /// An earlier step of the plan may remove what it makes.
+    #[error("`{0}` before it cleans what it produces")]
+    Cleaned(String),
+    /// A step before it ran, and may have changed what no `inputs` name.
+    #[error("`{0}` before it ran, and not all that it may have made is among the inputs")]
+    Ran(String),
+    /// What it depends on cannot be pinned.
+    #[error("{0}")]
+    Unsteady(String),
+    /// The caller wants it to run.
+    #[error("earlier results are not used in this run")]
+    NotWanted,
+    /// There is no earlier pass of it.
+    #[error("there is no earlier pass of it")]
+    Unknown,
+    /// There is one, of something else.
+    #[error("since its last pass, {0} changed")]
+    Differs(String),
+    /// What was kept is damaged.
+    #[error("what was kept of an earlier pass is damaged")]
+    Damaged,
+    /// Something that it made is gone or different.
+    #[error("`{0}`, which it made when it passed, is not as it was")]
+    Product(RepoPath),
+}
+
+/// What has happened in this run.
+#[derive(Clone, Debug, Default)]
+pub struct Past {
+    /// Ids of steps of which a process was started.
+    pub ran: BTreeSet<String>,
+    /// Ids of steps whose turn has come before, under whatever plan.
+    pub tried: BTreeSet<String>,
+}
+
+/// Whether any earlier pass could ever stand for a step.
+///
+/// # Errors
+/// Why not.
+pub fn eligible(step: &Step) -> Result<(), Why> {
+    if step.inputs.is_none() {
+        return Err(Why::NoInputs);
+    }
+    if step.argv.is_none() || matches!(step.kind, Kind::File | Kind::Judge) {
+        return Err(Why::Never("only commands are reused"));
+    }
+    if step.setup {
+        return Err(Why::Never("a `setup` step prepares more than its inputs say"));
+    }
+    if !step.cleans.is_empty() {
+        return Err(Why::Never("a step that cleans is there to run"));
+    }
+    if step.always {
+        return Err(Why::Never("an `always` step is there to run"));
+    }
+    let hidden = [".git", ".vplan"];
+    let texts = depends_on(step).into_iter().flat_map(|s| s.items).filter(|i| !i.not);
+    let mut open: Vec<_> = texts.map(|i| i.what).collect();
+    while let Some(what) = open.pop() {
+        match what {
+            crate::base::glob::What::Glob(glob) => {
+                // These folders are left out when inputs are looked at: git and vplan write to them all the time.
+                if glob.text().split(['/', '{', '}', ',']).any(|segment| hidden.contains(&segment)) {
+                    return Err(Why::Never("what is in `.git` and `.vplan` cannot be followed"));
+                }
+            }
+            crate::base::glob::What::Paths { items, .. } => {
+                open.extend(items.items.iter().filter(|i| !i.not).map(|i| i.what.clone()));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether the plan, and what has happened of it, leave room for an earlier pass of a step. `order` is the plan's.
+///
+/// # Errors
+/// Why not.
+pub fn barrier(plan: &Plan, order: &Order, index: usize, past: &Past) -> Result<(), Why> {
+    let Some(step) = plan.steps.get(index) else { return Err(Why::Unknown) };
+    eligible(step)?;
+    if past.tried.contains(&step.id) {
+        return Err(Why::Again);
+    }
+    let cleans = |other: &&Step| other.cleans.iter().any(|c| step.produces.iter().any(|p| overlaps(c, p)));
+    if let Some(other) = plan.steps.iter().take(index).find(cleans) {
+        return Err(Why::Cleaned(visible(other.id.as_bytes())));
+    }
+    let before = order.before(index);
+    let ran = before.iter().filter_map(|i| plan.steps.get(*i)).filter(|s| past.ran.contains(&s.id));
+    match ran.into_iter().find(|s| !makes_only_inputs(s, step)) {
+        Some(other) => Err(Why::Ran(visible(other.id.as_bytes()))),
+        None => Ok(()),
+    }
+}
+
+/// Whether a step says what it makes, and all of that is among what another depends on. What cannot be decided is not.
+fn makes_only_inputs(maker: &Step, user: &Step) -> bool {
+    if maker.produces.is_empty() {
+        return false;
+    }
+    let made = all_of(&maker.produces);
+    let inputs = depends_on(user);
+    let regions: Vec<Region<'_>> = std::iter::once(&made).chain(&inputs).map(Region::Selected).collect();
+    let limits = Limits { states: 20_000, atoms: 4_096, nodes: 4_096 };
+    let Some(atoms) = atoms(&regions, &limits) else { return false };
+    atoms.iter().all(|atom| match atom.inside.as_slice() {
+        [true, inputs @ ..] => inputs.contains(&true),
+        _ => true,
+    })
+}
+
+/// Whether an earlier pass stands for a step whose parts are these. `product` looks at a file that the step made.
+///
+/// # Errors
+/// Why not.
+pub fn stands(
+    step: &Step,
+    parts: &Parts,
+    entry: &Entry,
+    mut product: impl FnMut(&RepoPath) -> Option<Print>,
+) -> Result<(), Why> {
+    if entry.key != parts.key() || entry.parts != *parts {
+        return Err(Why::Differs("something".to_owned()));
+    }
+    if !step.produces.is_empty() && entry.products.is_empty() {
+        return Err(Why::Unsteady("it made nothing of what it `produces`".to_owned()));
+    }
+    match entry.products.iter().find(|p| product(&p.path).as_ref() != Some(&p.print)) {
+        Some(other) => Err(Why::Product(other.path.clone())),
+        None => Ok(()),
+    }
+}
+
+/// Whether an end of a step may stand for it later: a plain pass of its first try that left nothing behind. Not one with
+/// warnings, which are to be seen again, nor one that needed another try.
+#[must_use]
+pub fn keeps(record: &StepRecord) -> bool {
+    record.status == Status::Passed && record.tries == 1 && record.leaked == 0 && record.problems.is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arbitrary::run::{plan, step};
+    use crate::base::glob::{Glob, Selection};
+    use crate::check::outcome::{Cause, Outcome};
+
+    fn globs(list: &[&str]) -> Vec<Glob> {
+        list.iter().map(|g| Glob::parse(g).unwrap()).collect()
+    }
+
+    fn select(list: &[&str]) -> Option<Selection> {
+        Some(all_of(&globs(list)))
+    }
+
+    fn barrier_of(plan: &Plan, index: usize, past: &Past) -> Result<(), Why> {
+        barrier(plan, &Order::new(plan), index, past)
+    }
+
+    type Row = (&'static str, fn(&mut Step), bool);
+
+    #[test]
+    fn what_is_never_reused() {
+        let with = |change: fn(&mut Step)| {
+            let mut one = step("a");
+            one.inputs = select(&["src/**"]);
+            change(&mut one);
+            eligible(&one).is_ok()
+        };
+        let rows: [Row; 12] = [
+            ("plain", |_| {}, true),
+            ("shell", |s| s.kind = Kind::Shell, true),
+            ("no inputs", |s| s.inputs = None, false),
+            ("setup", |s| s.setup = true, false),
+            ("always", |s| s.always = true, false),
+            ("cleans", |s| s.cleans = globs(&["dist/**"]), false),
+            ("file", |s| s.kind = Kind::File, false),
+            ("judge", |s| s.kind = Kind::Judge, false),
+            ("no command", |s| s.argv = None, false),
+            ("git's folder", |s| s.inputs = select(&["src/**", ".git/HEAD"]), false),
+            ("our folder", |s| s.inputs = select(&[".vplan/**"]), false),
+            ("not git's folder", |s| s.inputs = select(&[".github/**"]), true),
+        ];
+        for (name, change, want) in rows {
+            assert_eq!(with(change), want, "{name}");
+        }
+    }
+
+    #[test]
+    fn the_past_counts() {
+        let (mut a, mut b, mut c) = (step("a"), step("b"), step("c"));
+        a.produces = globs(&["gen/**"]);
+        b.after = vec!["a".into()];
+        b.inputs = select(&["src/**"]);
+        c.after = vec!["b".into()];
+        c.inputs = select(&["src/**", "gen/**"]);
+        let plan = plan(vec![a, b, c]);
+        let past = |ran: &[&str]| Past { ran: ran.iter().map(|s| (*s).to_owned()).collect(), ..Past::default() };
+        let ran = |id: &str| Err(Why::Ran(id.to_owned()));
+        for (index, ran_before, want) in [
+            (0, &[][..], Err(Why::NoInputs)),
+            (1, &[], Ok(())),
+            (1, &["a"], ran("a")),
+            (2, &["a"], Ok(())),
+            (2, &["b"], ran("b")),
+            (2, &["a", "b"], ran("b")),
+        ] {
+            assert_eq!(barrier_of(&plan, index, &past(ran_before)), want, "{index} {ran_before:?}");
+        }
+        let mut narrower = plan.clone();
+        narrower.steps[2].inputs = select(&["src/**", "gen/*.c"]);
+        assert_eq!(barrier_of(&narrower, 2, &past(&["a"])), ran("a"), "only a part of what it made");
+        narrower.steps[2].requires = globs(&["gen"]);
+        assert_eq!(barrier_of(&narrower, 2, &past(&["a"])), ran("a"), "`gen/**` is more than `gen` and `gen/*.c`");
+        narrower.steps[2].requires = globs(&["gen/**"]);
+        assert_eq!(barrier_of(&narrower, 2, &past(&["a"])), Ok(()), "what it requires counts as well");
+        let again = Past { tried: BTreeSet::from(["c".to_owned()]), ..Past::default() };
+        assert_eq!(barrier_of(&plan, 2, &again), Err(Why::Again));
+    }
+
+    #[test]
+    fn who_cleans_first() {
+        let (mut clean, mut build) = (step("clean"), step("build"));
+        clean.cleans = globs(&["dist/**"]);
+        build.produces = globs(&["dist/app"]);
+        build.inputs = select(&["src/**"]);
+        let before = plan(vec![clean.clone(), build.clone()]);
+        assert_eq!(barrier_of(&before, 1, &Past::default()), Err(Why::Cleaned("clean".to_owned())));
+        let after = plan(vec![build.clone(), clean.clone()]);
+        assert_eq!(barrier_of(&after, 0, &Past::default()), Ok(()));
+        clean.cleans = globs(&["target/**"]);
+        assert_eq!(barrier_of(&plan(vec![clean, build]), 1, &Past::default()), Ok(()));
+    }
+
+    #[test]
+    fn what_is_kept() {
+        let end = |status, tries, leaked| {
+            let outcome = Outcome { status, ..Outcome::new(status, Cause::Retried, "") };
+            keeps(&StepRecord { tries, leaked, ..StepRecord::without_evidence(&step("a"), outcome) })
+        };
+        assert!(end(Status::Passed, 1, 0));
+        for (status, tries, leaked) in [
+            (Status::Passed, 2, 0),
+            (Status::Passed, 1, 1),
+            (Status::Cached, 0, 0),
+            (Status::Flaky, 2, 0),
+            (Status::PassedWithWarnings, 1, 0),
+            (Status::Failed, 1, 0),
+            (Status::TimedOut, 1, 0),
+            (Status::Skipped, 1, 0),
+            (Status::NotRun, 0, 0),
+        ] {
+            assert!(!end(status, tries, leaked), "{status:?}");
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! What is kept of a pass, and how is it told from something damaged?
+
+use super::key::{Parts, Print};
+use crate::base::canon::{Digest, to_canonical};
+use crate::base::path::RepoPath;
+use crate::check::evidence::EarlierPass;
+use serde::{Deserialize, Serialize};
+
+/// The version of the form in which passes are kept.
+pub const VERSION: u32 = 1;
+
+/// A pass, kept under its key.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Entry {
+    /// The digest of `parts`.
+    pub key: Digest,
+    /// What it is a pass of.
+    pub parts: Parts,
+    /// The pass.
+    pub pass: EarlierPass,
+    /// The files that the step left of what it `produces`, ascending by path.
+    pub products: Vec<Product>,
+    /// [`VERSION`].
+    pub version: u32,
+}
+
+/// A file that a step made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Product {
+    /// Which.
+    pub path: RepoPath,
+    /// What it was.
+    pub print: Print,
+}
+
+impl Entry {
+    /// For a pass.
+    #[must_use]
+    pub fn new(parts: Parts, products: Vec<Product>, pass: EarlierPass) -> Self {
+        Self { key: parts.key(), parts, pass, products, version: VERSION }
+    }
+
+    /// As a file: its digest on a line of its own, then its canonical form and a line feed.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let body = to_canonical(self);
+        format!("{}\n{body}\n", Digest::of(body.as_bytes())).into_bytes()
+    }
+
+    /// Reads what was kept under a key; `None` for everything that is not whole, or not of this key and version. Total.
+    #[must_use]
+    pub fn decode(key: &Digest, bytes: &[u8]) -> Option<Self> {
+        let text = std::str::from_utf8(bytes).ok()?;
+        let (digest, body) = text.strip_suffix('\n')?.split_once('\n')?;
+        if digest.parse() != Ok(Digest::of(body.as_bytes())) {
+            return None;
+        }
+        let entry: Self = serde_json::from_str(body).ok()?;
+        (entry.version == VERSION && entry.key == *key && entry.parts.key() == *key).then_some(entry)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::key::FileSet;
+    use super::*;
+
+    fn entry() -> Entry {
+        let parts = Parts {
+            environment: vec![(crate::base::word::Word::from("A"), Digest::of(b"1"))],
+            files: FileSet { count: 0, digest: Digest::of(b"") },
+            judging: super::super::key::JUDGING,
+            place: Digest::of(b"/repo"),
+            platform: "x".to_owned(),
+            predecessors: Digest::of(b""),
+            settings: Digest::of(b"s"),
+            tools: Vec::new(),
+            vplan: "0".to_owned(),
+        };
+        Entry::new(parts, Vec::new(), EarlierPass { run_id: "r".to_owned(), ..EarlierPass::default() })
+    }
+
+    #[test]
+    fn only_what_is_whole_is_read() {
+        let entry = entry();
+        let bytes = entry.encode();
+        assert_eq!(Entry::decode(&entry.key, &bytes), Some(entry.clone()));
+        assert_eq!(Entry::decode(&Digest::of(b"other"), &bytes), None, "of another key");
+        for end in 0..bytes.len() {
+            assert_eq!(Entry::decode(&entry.key, &bytes[..end]), None, "torn at {end}");
+        }
+        for at in 0..bytes.len() {
+            let mut other = bytes.clone();
+            other[at] ^= 1;
+            assert_eq!(Entry::decode(&entry.key, &other), None, "damaged at {at}");
+        }
+        let mut forged = entry.clone();
+        forged.parts.vplan = "1".to_owned();
+        assert_eq!(Entry::decode(&entry.key, &forged.encode()), None, "whole, but its parts do not give its key");
+    }
+}

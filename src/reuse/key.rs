@@ -1,0 +1,303 @@
+//! Which pass is a pass of the same thing? All that may have a say, as one digest.
+
+use crate::base::canon::{Digest, Hasher};
+use crate::base::glob::{Glob, Item, Selection, What};
+use crate::base::path::RepoPath;
+use crate::base::word::Word;
+use crate::plan::{Origin, Plan, Step};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write as _;
+
+/// Raised whenever the same evidence may be judged otherwise than before.
+pub const JUDGING: u32 = 1;
+
+/// What a file was.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Print {
+    /// Of its content, symlinks followed; absent where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content: Option<Digest>,
+    /// What a symlink says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<Word>,
+    /// The permission bits.
+    pub mode: u32,
+}
+
+/// Files, by path.
+pub type Prints = BTreeMap<RepoPath, Print>;
+
+/// All files of a set: how many, and one digest.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct FileSet {
+    /// How many.
+    pub count: u64,
+    /// Of their paths, contents, permissions and targets.
+    pub digest: Digest,
+}
+
+impl FileSet {
+    /// Takes files together.
+    #[must_use]
+    pub fn of<'p>(files: impl IntoIterator<Item = (&'p RepoPath, &'p Print)>) -> Self {
+        let (mut hasher, mut count) = (Hasher::default(), 0);
+        // Lengths go first, so that no two lists of files are the same bytes. Writing into a hasher cannot fail.
+        let mut add = |bytes: &[u8]| {
+            let _ = hasher.write_all(&(bytes.len() as u64).to_le_bytes());
+            let _ = hasher.write_all(bytes);
+        };
+        for (path, print) in files {
+            count += 1;
+            add(path.as_bytes());
+            add(&print.mode.to_le_bytes());
+            match &print.content {
+                Some(content) => add(content.as_bytes()),
+                None => add(b""),
+            }
+            match &print.link {
+                Some(link) => add(&[b"@", link.as_bytes()].concat()),
+                None => add(b""),
+            }
+        }
+        Self { count, digest: hasher.finish() }
+    }
+}
+
+/// A file that is executed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Tool {
+    /// Of its content.
+    pub digest: Digest,
+    /// Where it was found.
+    pub path: Word,
+}
+
+/// All that may have a say in how a step ends.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Parts {
+    /// Every variable that the step sees, ascending by name. The digest is keyed with a secret of the store: nobody can try values.
+    pub environment: Vec<(Word, Digest)>,
+    /// What `inputs`, `requires` and `unchanged` select.
+    pub files: FileSet,
+    /// [`JUDGING`].
+    pub judging: u32,
+    /// Of the root's absolute path.
+    pub place: Digest,
+    /// The system and its processor.
+    pub platform: String,
+    /// The [`settings`] of all steps that must be over before it, in no order, as one.
+    pub predecessors: Digest,
+    /// [`settings`] of the step itself.
+    pub settings: Digest,
+    /// The program that its command names, then that program's interpreter, and so on.
+    pub tools: Vec<Tool>,
+    /// The version of vplan.
+    pub vplan: String,
+}
+
+impl Parts {
+    /// The key.
+    #[must_use]
+    pub fn key(&self) -> Digest {
+        Digest::of_value(self)
+    }
+
+    /// For people: in what an earlier pass was one of something else. Names of variables, no values.
+    #[must_use]
+    pub fn differences(&self, earlier: &Parts) -> Vec<String> {
+        let mut list = Vec::new();
+        let mut note = |differs: bool, what: &str| {
+            if differs {
+                list.push(what.to_owned());
+            }
+        };
+        note(self.settings != earlier.settings, "its settings");
+        note(self.predecessors != earlier.predecessors, "the steps before it");
+        note(self.files != earlier.files, "its inputs");
+        note(self.tools != earlier.tools, "its program");
+        note(self.vplan != earlier.vplan || self.judging != earlier.judging, "vplan");
+        note(self.place != earlier.place || self.platform != earlier.platform, "the place");
+        let of = |parts: &Parts| parts.environment.iter().cloned().collect::<BTreeMap<Word, Digest>>();
+        let (now, then) = (of(self), of(earlier));
+        let names: BTreeSet<&Word> = now.keys().chain(then.keys()).collect();
+        for name in names.into_iter().filter(|n| now.get(*n) != then.get(*n)).take(3) {
+            list.push(format!("the variable `{}`", crate::base::word::visible(name.as_bytes())));
+        }
+        list
+    }
+}
+
+/// The digest of all settings that have a say in how a step ends.
+///
+/// Taken away is what cannot: its name, why, where and whence it is in the plan, what its end means for others, what it waits
+/// for (that is [`Parts::predecessors`]), and further tries, since only a pass of the first one is kept. What is not taken away
+/// counts, the time limit included.
+#[must_use]
+pub fn settings(step: &Step) -> Digest {
+    Digest::of_value(&Step {
+        after: Vec::new(),
+        batch_of: None,
+        describe: None,
+        exclusive: None,
+        id: String::new(),
+        needs: Vec::new(),
+        optional: false,
+        origin: Origin::Contract,
+        reasons: Vec::new(),
+        retries: 0,
+        severity: crate::check::Severity::Blocking,
+        source: None,
+        tags: Vec::new(),
+        tier: 0,
+        ..step.clone()
+    })
+}
+
+/// The steps of a plan: what each one's settings are, and what must be over before it. Made once a plan.
+#[derive(Clone, Debug)]
+pub struct Order {
+    /// Direct predecessors by constraints, as indices.
+    direct: Vec<Vec<usize>>,
+    settings: Vec<Digest>,
+}
+
+impl Order {
+    /// Of a plan.
+    #[must_use]
+    pub fn new(plan: &Plan) -> Self {
+        let index: BTreeMap<&str, usize> = plan.steps.iter().enumerate().map(|(i, s)| (s.id.as_str(), i)).collect();
+        let direct = plan.steps.iter().enumerate().map(|(own, step)| {
+            let before = step.after.iter().chain(&step.needs).filter_map(|id| index.get(id.as_str()).copied());
+            before.filter(|i| *i < own).collect()
+        });
+        Self { direct: direct.collect(), settings: plan.steps.iter().map(settings).collect() }
+    }
+
+    /// The indices of all steps that must be over before a step, directly or not, ascending.
+    #[must_use]
+    pub fn before(&self, step: usize) -> BTreeSet<usize> {
+        let mut found = BTreeSet::new();
+        let mut open = vec![step];
+        while let Some(here) = open.pop() {
+            open.extend(self.direct.get(here).into_iter().flatten().filter(|before| found.insert(**before)));
+        }
+        found
+    }
+
+    /// For [`Parts::predecessors`].
+    #[must_use]
+    pub fn settings_before(&self, step: usize) -> Digest {
+        let mut list: Vec<&Digest> = self.before(step).into_iter().filter_map(|i| self.settings.get(i)).collect();
+        list.sort();
+        let bytes: Vec<u8> = list.into_iter().flat_map(Digest::as_bytes).copied().collect();
+        Digest::of(&bytes)
+    }
+
+    /// For [`Parts::settings`].
+    #[must_use]
+    pub fn settings(&self, step: usize) -> Option<Digest> {
+        self.settings.get(step).cloned()
+    }
+}
+
+/// What a step depends on, as lists of files of which any may select: `inputs`, and `requires`, which names artifacts that it
+/// reads. None without `inputs`. What `unchanged` selects counts too, but is looked at as that setting looks at it.
+#[must_use]
+pub fn depends_on(step: &Step) -> Vec<Selection> {
+    let Some(inputs) = step.inputs.clone() else { return Vec::new() };
+    let required = all_of(&step.requires);
+    if required.items.is_empty() { vec![inputs] } else { vec![inputs, required] }
+}
+
+/// Globs as a selection.
+#[must_use]
+pub fn all_of(globs: &[Glob]) -> Selection {
+    Selection { items: globs.iter().map(|g| Item { not: false, what: What::Glob(g.clone()) }).collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arbitrary::run::{plan, step};
+    use crate::check::{Kind, Severity};
+
+    type Row = (&'static str, fn(&mut Step));
+
+    #[test]
+    fn which_settings_have_a_say() {
+        let base = step("a");
+        let changed = |change: fn(&mut Step)| {
+            let mut other = base.clone();
+            change(&mut other);
+            settings(&other) != settings(&base)
+        };
+        let counts: [Row; 12] = [
+            ("argv", |s| s.argv = Some(vec![Word::from("b")])),
+            ("dir", |s| s.dir = RepoPath::parse(b"sub").unwrap()),
+            ("env", |s| drop(s.env.insert("A".to_owned(), Word::from("1")))),
+            ("exit", |s| s.exit = vec![0, 3]),
+            ("skip-exit", |s| s.skip_exit = vec![77]),
+            ("format", |s| s.format = Some("tap".to_owned())),
+            ("kind", |s| s.kind = Kind::Test),
+            ("min-tests", |s| s.min_tests = Some(2)),
+            ("max-warnings", |s| s.max_warnings = Some(2)),
+            ("timeout", |s| s.timeout_ms = 1),
+            ("produces", |s| s.produces = vec![Glob::parse("dist/**").unwrap()]),
+            ("pass-env", |s| s.pass_env = vec!["A".to_owned()]),
+        ];
+        for (name, change) in counts {
+            assert!(changed(change), "{name}");
+        }
+        let does_not: [Row; 6] = [
+            ("id", |s| s.id = "z".to_owned()),
+            ("describe", |s| s.describe = Some("x".to_owned())),
+            ("tags", |s| s.tags = vec!["x".to_owned()]),
+            ("severity", |s| s.severity = Severity::Warning),
+            ("retries", |s| s.retries = 3),
+            ("tier", |s| s.tier = 2),
+        ];
+        for (name, change) in does_not {
+            assert!(!changed(change), "{name}");
+        }
+    }
+
+    #[test]
+    fn all_that_comes_before() {
+        let mut chain = plan(["a", "b", "c", "d"].iter().map(|id| step(id)).collect());
+        chain.steps[1].after = vec!["a".into()];
+        chain.steps[2].needs = vec!["b".into()];
+        let order = Order::new(&chain);
+        assert_eq!(order.before(2), BTreeSet::from([0, 1]));
+        assert_eq!(order.before(3), BTreeSet::new());
+        chain.steps[0].timeout_ms = 7;
+        let other = Order::new(&chain);
+        assert_ne!(order.settings_before(2), other.settings_before(2), "a step before it is another one");
+        assert_eq!(order.settings_before(3), other.settings_before(3));
+    }
+
+    #[test]
+    fn files_are_told_apart() {
+        let path = |p: &str| RepoPath::from_exact(p.as_bytes()).unwrap();
+        let file = |text: &str| Print { content: Some(Digest::of(text.as_bytes())), link: None, mode: 0o644 };
+        let link = |to: &str| Print { content: None, link: Some(Word::from(to)), mode: 0o777 };
+        let sets = [
+            vec![],
+            vec![(path("a"), file("1"))],
+            vec![(path("b"), file("1"))],
+            vec![(path("a"), file("2"))],
+            vec![(path("a"), Print { mode: 0o755, ..file("1") })],
+            vec![(path("a"), link("b"))],
+            vec![(path("a"), link(""))],
+            vec![(path("a"), Print { link: Some(Word::from("b")), ..file("1") })],
+            vec![(path("a"), file("1")), (path("b"), file("1"))],
+        ];
+        let digests: BTreeSet<Digest> =
+            sets.iter().map(|s| FileSet::of(s.iter().map(|(p, f)| (p, f))).digest).collect();
+        assert_eq!(digests.len(), sets.len());
+    }
+}

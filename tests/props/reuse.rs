@@ -1,0 +1,391 @@
+//! A hit always equals a fresh run, in a simulated world: files, a variable, a tool, and commands that are functions of what
+//! their step declares. With random edits, changed plans, cleanups, products and failures in between.
+//!
+//! That the model can tell is tested too: each part of the decision is taken away in turn, and the law must break.
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use std::collections::BTreeMap;
+use vplan::arbitrary::run::{plan, step};
+use vplan::base::canon::Digest;
+use vplan::base::glob::Glob;
+use vplan::base::path::RepoPath;
+use vplan::base::word::Word;
+use vplan::check::evidence::EarlierPass;
+use vplan::plan::{Plan, Step};
+use vplan::reuse::decide::{Past, barrier, eligible, stands};
+use vplan::reuse::entry::{Entry, Product};
+use vplan::reuse::key::{FileSet, JUDGING, Order, Parts, Print, Prints, Tool, all_of, depends_on, settings};
+
+const FILES: [&str; 6] = ["src/a", "src/b", "src/sub/c", "gen/x", "dist/app", "other"];
+const INPUTS: [&[&str]; 6] =
+    [&["src/**"], &["src/a"], &["src/*", "gen/**"], &["**"], &["{src,gen}/**"], &["dist/**", "other"]];
+
+/// A part of the decision that is taken away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Broken {
+    Nothing,
+    Files,
+    Contents,
+    Modes,
+    Environment,
+    Tools,
+    Settings,
+    Predecessors,
+    Products,
+    Past,
+    Cleaners,
+    Written,
+}
+
+/// What a step is like beside its settings.
+#[derive(Clone, Debug)]
+struct Shape {
+    /// Index into [`INPUTS`]; none for a step that may do anything, and runs every time.
+    inputs: Option<usize>,
+    /// It makes `gen/x` or `dist/app`, and says so.
+    produces: Option<&'static str>,
+    /// What it removes, and says so.
+    cleans: Option<&'static str>,
+    /// Writes a file of which it says nothing.
+    writes: Option<usize>,
+    /// Steps before it that must be over.
+    after: u8,
+}
+
+#[derive(Clone, Debug)]
+enum Op {
+    Write(usize, u8),
+    Mode(usize),
+    Remove(usize),
+    Variable(u8),
+    Tool(u8),
+    Toggle(usize),
+    Version(usize, u8),
+    Timeout(usize),
+    Forget,
+    Run,
+}
+
+#[derive(Clone, Debug)]
+struct Story {
+    shapes: Vec<Shape>,
+    ops: Vec<Op>,
+}
+
+fn shapes() -> impl Strategy<Value = Shape> {
+    let inputs = prop_oneof![1 => Just(None), 4 => (0..INPUTS.len()).prop_map(Some)];
+    let produces = prop_oneof![3 => Just(None), 1 => Just(Some("gen/x")), 1 => Just(Some("dist/app"))];
+    let cleans = prop_oneof![5 => Just(None), 1 => Just(Some("gen/**")), 1 => Just(Some("dist/**"))];
+    let writes = prop_oneof![5 => Just(None), 1 => (0..FILES.len()).prop_map(Some)];
+    (inputs, produces, cleans, writes, any::<u8>()).prop_map(|(inputs, produces, cleans, writes, after)| Shape {
+        inputs,
+        produces,
+        cleans,
+        writes,
+        after,
+    })
+}
+
+fn stories() -> impl Strategy<Value = Story> {
+    let file = || 0..FILES.len();
+    let op = prop_oneof![
+        4 => (file(), 0..3_u8).prop_map(|(f, v)| Op::Write(f, v)),
+        1 => file().prop_map(Op::Mode),
+        1 => file().prop_map(Op::Remove),
+        1 => (0..2_u8).prop_map(Op::Variable),
+        1 => (0..2_u8).prop_map(Op::Tool),
+        1 => (0..5_usize).prop_map(Op::Toggle),
+        1 => (0..5_usize, 0..2_u8).prop_map(|(s, v)| Op::Version(s, v)),
+        1 => (0..5_usize).prop_map(Op::Timeout),
+        1 => Just(Op::Forget),
+        9 => Just(Op::Run),
+    ];
+    (proptest::collection::vec(shapes(), 1..5), proptest::collection::vec(op, 4..40))
+        .prop_map(|(shapes, ops)| Story { shapes, ops })
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct World {
+    files: Prints,
+    variable: u8,
+    tool: u8,
+    /// What steps that may do anything have left where no file says so: how often they ran.
+    hidden: BTreeMap<usize, u64>,
+}
+
+struct Bench {
+    shapes: Vec<Shape>,
+    world: World,
+    left_out: Vec<bool>,
+    versions: Vec<u8>,
+    hurried: Vec<bool>,
+    kept: BTreeMap<Digest, Entry>,
+    broken: Broken,
+    hits: usize,
+}
+
+fn path(text: &str) -> RepoPath {
+    RepoPath::from_exact(text.as_bytes()).unwrap()
+}
+
+fn globs(list: &[&str]) -> Vec<Glob> {
+    list.iter().map(|g| Glob::parse(g).unwrap()).collect()
+}
+
+fn file(content: &[u8]) -> Print {
+    Print { content: Some(Digest::of(content)), link: None, mode: 0o644 }
+}
+
+impl Bench {
+    fn new(story: &Story, broken: Broken) -> Self {
+        let files = FILES.iter().take(3).map(|f| (path(f), file(b"0"))).collect();
+        let count = story.shapes.len();
+        Self {
+            shapes: story.shapes.clone(),
+            world: World { files, variable: 0, tool: 0, hidden: BTreeMap::new() },
+            left_out: vec![false; count],
+            versions: vec![0; count],
+            hurried: vec![false; count],
+            kept: BTreeMap::new(),
+            broken,
+            hits: 0,
+        }
+    }
+
+    /// The plan now, and which shape each of its steps has.
+    fn plan(&self) -> (Plan, Vec<usize>) {
+        let members: Vec<usize> = (0..self.shapes.len()).filter(|i| !self.left_out[*i]).collect();
+        let steps = members.iter().map(|i| {
+            let shape = &self.shapes[*i];
+            let mut step = step(&format!("s{i}"));
+            step.argv = Some(vec![Word::from("tool"), Word::from(format!("{i}.{}", self.versions[*i]).as_str())]);
+            step.inputs = shape.inputs.map(|which| all_of(&globs(INPUTS[which])));
+            step.produces = shape.produces.map(|p| globs(&[p])).unwrap_or_default();
+            step.cleans = shape.cleans.map(|c| globs(&[c])).unwrap_or_default();
+            step.timeout_ms = if self.hurried[*i] { 5 } else { 1000 };
+            let before = members.iter().filter(|b| *b < i && shape.after >> (*b % 8) & 1 == 1);
+            step.after = before.map(|b| format!("s{b}")).collect();
+            step
+        });
+        let steps: Vec<Step> = steps.collect();
+        (plan(steps), members)
+    }
+
+    fn parts(&self, plan: &Plan, index: usize) -> Parts {
+        let step = &plan.steps[index];
+        let wanted = depends_on(step);
+        let mut files = self.world.files.clone();
+        files.retain(|path, _| wanted.iter().any(|s| s.selects(path)));
+        for print in files.values_mut() {
+            match self.broken {
+                Broken::Contents => print.content = None,
+                Broken::Modes => print.mode = 0,
+                _ => {}
+            }
+        }
+        if self.broken == Broken::Files {
+            files.clear();
+        }
+        let unless = |what: Broken, value: u8| if self.broken == what { 0 } else { value };
+        let nothing = Digest::of(b"");
+        Parts {
+            environment: vec![(Word::from("A"), Digest::of(&[unless(Broken::Environment, self.world.variable)]))],
+            files: FileSet::of(&files),
+            judging: JUDGING,
+            place: nothing.clone(),
+            platform: String::new(),
+            predecessors: if self.broken == Broken::Predecessors {
+                nothing.clone()
+            } else {
+                Order::new(plan).settings_before(index)
+            },
+            settings: if self.broken == Broken::Settings { nothing } else { settings(step) },
+            tools: vec![Tool {
+                digest: Digest::of(&[unless(Broken::Tools, self.world.tool)]),
+                path: Word::from("/bin/tool"),
+            }],
+            vplan: String::new(),
+        }
+    }
+
+    /// Runs a step: says whether it passes.
+    fn execute(&self, world: &mut World, plan: &Plan, members: &[usize], index: usize) -> bool {
+        let (step, shape) = (&plan.steps[index], &self.shapes[members[index]]);
+        let wanted = depends_on(step);
+        let sees = world.files.iter().filter(|(path, _)| wanted.iter().any(|s| s.selects(path)));
+        let mut seen = format!("{:?} {} {} {:?}", step.argv, world.variable, world.tool, sees.collect::<Vec<_>>());
+        if shape.inputs.is_none() {
+            // A step that may do anything depends on anything.
+            seen = format!("{seen} {:?}", world.files);
+            *world.hidden.entry(members[index]).or_default() += 1;
+        }
+        // What such a step leaves behind is seen by those that come after it, unless it says all that it makes.
+        for before in Order::new(plan).before(index) {
+            if self.shapes[members[before]].inputs.is_none() && plan.steps[before].produces.is_empty() {
+                let member = members[before];
+                seen.push_str(&format!(" {member} {:?}", world.hidden.get(&member)));
+            }
+        }
+        let digest = Digest::of(seen.as_bytes());
+        let [first, second, ..] = *digest.as_bytes();
+        if let Some(clean) = shape.cleans {
+            let clean = all_of(&globs(&[clean]));
+            world.files.retain(|path, _| !clean.selects(path));
+        }
+        if let Some(made) = shape.produces {
+            world.files.insert(path(made), file(&[second]));
+        }
+        if let Some(written) = shape.writes {
+            world.files.insert(path(FILES[written]), file(&[second % 3]));
+        }
+        let duration_ms = if second % 2 == 0 { 3 } else { 9 };
+        first % 5 != 0 && duration_ms <= step.timeout_ms
+    }
+
+    fn run(&mut self) -> Result<(), String> {
+        let (plan, members) = self.plan();
+        let mut past = Past::default();
+        for index in 0..plan.steps.len() {
+            let step = &plan.steps[index];
+            let history = if self.broken == Broken::Past { Past::default() } else { past.clone() };
+            // As if nobody had thought of steps that clean.
+            let blind = Step { cleans: Vec::new(), ..step.clone() };
+            let free = match self.broken {
+                Broken::Cleaners if !step.cleans.is_empty() => eligible(&blind),
+                _ => barrier(&plan, &Order::new(&plan), index, &history),
+            };
+            past.tried.insert(step.id.clone());
+            let parts = self.parts(&plan, index);
+            let key = parts.key();
+            if free.is_ok()
+                && let Some(entry) = self.kept.get(&key)
+                && stands(step, &parts, entry, |path| match self.broken {
+                    Broken::Products => entry.products.iter().find(|p| p.path == *path).map(|p| p.print.clone()),
+                    _ => self.world.files.get(path).cloned(),
+                })
+                .is_ok()
+            {
+                self.hits += 1;
+                let mut fresh = self.world.clone();
+                if !self.execute(&mut fresh, &plan, &members, index) {
+                    return Err(format!("a fresh run of {} fails", step.id));
+                }
+                if fresh != self.world {
+                    return Err(format!("a fresh run of {} leaves {fresh:?} instead of {:?}", step.id, self.world));
+                }
+                continue;
+            }
+            let before = self.world.files.clone();
+            let mut world = self.world.clone();
+            let passed = self.execute(&mut world, &plan, &members, index);
+            self.world = world;
+            past.ran.insert(step.id.clone());
+            let wanted = depends_on(step);
+            let of = |files: &Prints| {
+                let mut files = files.clone();
+                files.retain(|path, _| wanted.iter().any(|s| s.selects(path)));
+                files
+            };
+            let steady = of(&before) == of(&self.world.files) || self.broken == Broken::Written;
+            if passed && steady && step.inputs.is_some() && self.shapes[members[index]].is_honest() {
+                let made = all_of(&step.produces);
+                let products = self.world.files.iter().filter(|(path, _)| made.selects(path));
+                let products = products.map(|(p, f)| Product { path: p.clone(), print: f.clone() }).collect();
+                self.kept.insert(key, Entry::new(parts, products, EarlierPass::default()));
+            } else {
+                self.kept.remove(&key);
+            }
+            if !passed {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn tell(&mut self, ops: &[Op]) -> Result<(), String> {
+        let count = self.shapes.len();
+        for op in ops {
+            match *op {
+                Op::Write(which, value) => drop(self.world.files.insert(path(FILES[which]), file(&[value]))),
+                Op::Mode(which) => {
+                    if let Some(print) = self.world.files.get_mut(&path(FILES[which])) {
+                        print.mode ^= 0o111;
+                    }
+                }
+                Op::Remove(which) => drop(self.world.files.remove(&path(FILES[which]))),
+                Op::Variable(value) => self.world.variable = value,
+                Op::Tool(value) => self.world.tool = value,
+                Op::Toggle(which) => self.left_out[which % count] ^= true,
+                Op::Version(which, value) => self.versions[which % count] = value,
+                Op::Timeout(which) => self.hurried[which % count] ^= true,
+                Op::Forget => drop(self.kept.pop_first()),
+                Op::Run => self.run()?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Shape {
+    /// Whether all that it changes is what it says that it makes, or is seen because it is an input of its own: only then is its
+    /// command what `inputs` promises.
+    fn is_honest(&self) -> bool {
+        let selected = |file: &str| self.inputs.is_some_and(|which| all_of(&globs(INPUTS[which])).selects(&path(file)));
+        self.writes.is_none_or(|which| selected(FILES[which]))
+    }
+}
+
+fn tells(story: &Story, broken: Broken) -> Result<usize, String> {
+    let mut bench = Bench::new(story, broken);
+    bench.tell(&story.ops)?;
+    Ok(bench.hits)
+}
+
+proptest! {
+    #![proptest_config(Config::with_cases(512))]
+
+    #[test]
+    fn a_hit_equals_a_fresh_run(story in stories()) {
+        prop_assert_eq!(tells(&story, Broken::Nothing).err(), None);
+    }
+}
+
+fn runner(cases: u32) -> TestRunner {
+    let config = Config { cases, failure_persistence: None, max_shrink_iters: 0, ..Config::default() };
+    TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha))
+}
+
+#[test]
+fn the_stories_have_hits() {
+    let hits = std::cell::Cell::new(0);
+    let told = runner(512).run(&stories(), |story| {
+        hits.set(hits.get() + tells(&story, Broken::Nothing).unwrap());
+        Ok(())
+    });
+    assert!(told.is_ok(), "{told:?}");
+    assert!(hits.get() > 256, "{} hits", hits.get());
+}
+
+#[test]
+fn every_part_of_the_decision_is_needed() {
+    for broken in [
+        Broken::Files,
+        Broken::Contents,
+        Broken::Modes,
+        Broken::Environment,
+        Broken::Tools,
+        Broken::Settings,
+        Broken::Predecessors,
+        Broken::Products,
+        Broken::Past,
+        Broken::Cleaners,
+        Broken::Written,
+    ] {
+        let told = runner(20_000).run(&stories(), |story| match tells(&story, broken) {
+            Ok(_) => Ok(()),
+            Err(why) => Err(TestCaseError::fail(why)),
+        });
+        assert!(told.is_err(), "without {broken:?} the law should break");
+    }
+}
