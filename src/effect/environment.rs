@@ -250,6 +250,34 @@ mod tests {
         }
     }
 
+    /// What a step has is the list's, what it asked for, or what is written down: nothing comes in by another way.
+    #[test]
+    fn env_result_is_subset() {
+        let lists = Lists::parse(ALLOW_LIST);
+        for asked in [&[][..], &["MY_FLAG"], &["MY_*"], &["*"], &["GITHUB_TOKEN"]] {
+            for grants in [&[][..], &["GITHUB_TOKEN"], &["my_password", "NODE_OPTIONS"]] {
+                let made = made(CALLER, grants, false, asked, &[("WRITTEN", "1")]);
+                for name in made.variables.keys() {
+                    let is_asked = asked.iter().any(|a| matches(a.as_bytes(), name));
+                    let guarded = lists.guard(name).is_some();
+                    let granted = grants.iter().any(|g| g.as_bytes() == name.as_slice());
+                    let by_request = is_asked && (!guarded || granted);
+                    assert!(lists.pass.holds(name) || by_request || name == b"WRITTEN", "{asked:?} {grants:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn env_order_irrelevant() {
+        let mut backwards = CALLER.to_vec();
+        backwards.reverse();
+        let asked = ["MY_FLAG", "GITHUB_TOKEN"];
+        let one = made(CALLER, &["GITHUB_TOKEN"], false, &asked, &[("A", "1"), ("B", "2")]);
+        let two = made(&backwards, &["GITHUB_TOKEN"], false, &["GITHUB_TOKEN", "MY_FLAG"], &[("B", "2"), ("A", "1")]);
+        assert_eq!(one.variables, two.variables);
+    }
+
     #[test]
     fn granted_values_are_masked_and_written_ones_are_not() {
         let granted =

@@ -130,6 +130,28 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(config(256))]
+
+    /// What one direction calls weaker, the other calls stronger.
+    #[test]
+    fn diff_antisymmetric(contract in contract(), at in any::<prop::sample::Index>()) {
+        let mut old = contract;
+        let index = at.index(old.checks.len());
+        let check = &mut old.checks[index];
+        (check.named, check.tier, check.setup, check.severity) = (true, 0, false, Severity::Blocking);
+        (check.body, check.kind) = (plain_check("x").body, plain_check("x").kind);
+        check.id = "gone".to_owned();
+        check.placements = vec![Placement { conditions: Vec::new(), line: 1, is_use: false, source: Default::default() }];
+        old.checks.iter_mut().for_each(|c| c.needs.retain(|n| *n != index));
+        let new = drop_check(old.clone(), index);
+        let (there, back) = (diff(&old, &new), diff(&new, &old));
+        let about = |d: &ContractDiff, class: Class| d.differences.iter().any(|d| d.class == class && d.subject == "check `gone`");
+        prop_assert!(about(&there, Class::Weakens) && !about(&there, Class::Strengthens));
+        prop_assert!(about(&back, Class::Strengthens) && !about(&back, Class::Weakens));
+    }
+}
+
 fn diff(old: &Contract, new: &Contract) -> ContractDiff {
     let none = Sources::default();
     compare(&Side { contract: old, sources: &none }, &Side { contract: new, sources: &none }, &[])

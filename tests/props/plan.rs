@@ -343,6 +343,25 @@ proptest! {
         }
     }
 
+    /// Where things stand, what is said of them, and the digest itself have no say in it.
+    #[test]
+    fn hash_insensitive(p in plan(), line in 1..999_usize, words in "[a-z ]{0,9}") {
+        use vplan::plan::StepSource;
+        let mut other = p.clone();
+        other.digest = None;
+        for step in &mut other.steps {
+            step.describe = Some(words.clone());
+            step.source = Some(StepSource { column: line, file: words.clone(), line });
+        }
+        other.omitted.iter_mut().for_each(|o| (o.file, o.line) = (Some(words.clone()), Some(line)));
+        let of_steps = other.steps.iter_mut().flat_map(|s| &mut s.reasons);
+        let of_omitted = other.omitted.iter_mut().flat_map(|o| &mut o.reasons);
+        let of_tiers = other.tiers.iter_mut().flat_map(|t| &mut t.triggers);
+        of_steps.chain(of_omitted).chain(of_tiers).for_each(|r| (r.file, r.line) = (Some(words.clone()), Some(line)));
+        prop_assert_eq!(digest(&other), digest(&p));
+        prop_assert_eq!(canonical(&other), canonical(&p));
+    }
+
     #[test]
     fn the_canonical_form_is_that_of_the_standard(p in plan()) {
         let bare = serde_json::to_value(without_annotations(&p)).unwrap();

@@ -17,7 +17,7 @@ use vplan::recover::rewrite::{measure, well_formed};
 use vplan::recover::{Failure, FailureCode, Recovery, classify, preflight, preflight_questions, recover, rules};
 
 /// A plan, failures of its steps, facts.
-fn situation() -> impl Strategy<Value = (Plan, Vec<Failure>, Facts)> {
+pub(super) fn situation() -> impl Strategy<Value = (Plan, Vec<Failure>, Facts)> {
     let plan = prop_oneof![2 => any_of::plan(), 1 => any_of::list(), 1 => any_of::early_cleanup()];
     plan.prop_flat_map(|plan| {
         let failures = any_of::failures(&plan);

@@ -7,7 +7,8 @@ use vplan::base::diagnostic::{Diagnostic, Diagnostics};
 use vplan::base::source::{Source, Sources};
 use vplan::base::span::SourceId;
 use vplan::base::unit::{MAX_INTEGER, parse_duration, parse_size, show_duration, show_size};
-use vplan::base::word::{is_bidi_control, quote_string};
+use vplan::base::inert::inert;
+use vplan::base::word::{is_bidi_control, is_unsafe_to_show, quote_string};
 use vplan::contract::Contract;
 use vplan::contract::draft::Draft;
 use vplan::contract::validate::validate;
@@ -60,6 +61,19 @@ const ONCE: [&str; 18] = [
 
 proptest! {
     #![proptest_config(cases(256))]
+
+    /// Whatever a program writes: nothing that moves, colours or hides is left, and what is clean stays as it is.
+    #[test]
+    fn sanitise_idempotent_and_inert(x in prop_oneof![any::<String>(), "[\u{1b}\u{9b}\\[\\]0-9;mA-H\u{7}\r\n\t ab]{0,40}"]) {
+        let once = inert(x.as_bytes());
+        prop_assert_eq!(inert(once.as_bytes()), once.clone());
+        prop_assert!(once.chars().all(|c| matches!(c, '\n' | '\t') || !is_unsafe_to_show(c)), "{:?}", once);
+        let size = |n| std::num::NonZero::new(n).unwrap();
+        let mut terminal = vt100::Parser::new(size(40), size(200), 0);
+        terminal.process(once.replace('\n', "\r\n").as_bytes());
+        prop_assert!(!terminal.screen().hide_cursor() && !terminal.screen().alternate_screen());
+        prop_assert_eq!(terminal.screen().fgcolor(), vt100::Color::Default);
+    }
 
     /// What is written between quotes is what is read, whatever it is made of.
     #[test]

@@ -56,7 +56,8 @@ pub fn item_selects(item: &Item, path: &[u8]) -> bool {
     }
 }
 
-/// Whether there is a path that both select: some are made from the names in both, and tried.
+/// Whether there is a path that both select: all are tried that are made from the names in both, each star filled or not.
+/// Good for globs of which one alone has a star in a segment.
 pub fn may_meet(one: &str, other: &str) -> bool {
     let mut names: Vec<String> = Vec::new();
     let mut most = 0;
@@ -74,8 +75,6 @@ pub fn may_meet(one: &str, other: &str) -> bool {
             }
         }
     }
-    let pairs: Vec<String> = names.iter().flat_map(|a| names.iter().map(move |b| format!("{a}{b}"))).collect();
-    names.extend(pairs);
     names.retain(|n| !n.is_empty());
     names.sort();
     names.dedup();
