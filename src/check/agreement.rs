@@ -100,7 +100,8 @@ fn fault(terms: &Terms<'_>, reading: &Reading) -> Option<Fault> {
             0 | 1 => String::new(),
             n => format!(" (and {} more)", n - 1),
         };
-        let text = format!("{}{more}", short(problem));
+        let problem = Some(short(problem)).filter(|text| !text.is_empty());
+        let text = format!("{}{more}", problem.as_deref().unwrap_or("its output says that it failed"));
         return Some(Fault { cause: Cause::Contradiction, explains_exit: false, contradicts_success: true, text });
     }
     if let Some(most) = output.max_warnings.filter(|most| reading.warnings > *most) {

@@ -13,6 +13,7 @@ use crate::check::reading::{FAILED_KEPT, FailedTest, Reading, TEXT_KEPT, TestCou
 /// Text of pytest.
 pub const FORMAT: Format = Format {
     id: "pytest",
+    is_document: false,
     names: &["pytest"],
     kinds: &[Kind::Test],
     written_by,
@@ -104,7 +105,9 @@ impl Pytest {
                 Some(counts) if self.framed || !self.is_printed() => self.sum(counts),
                 Some(_) => {}
                 // What a test printed may look like a heading.
-                None if title == "warnings summary" => self.zone = Zone::Progress,
+                None if matches!(title, "warnings summary" | "PASSES" | "XFAILURES" | "XPASSES") => {
+                    self.zone = Zone::Progress;
+                }
                 None => {}
             },
         }
@@ -284,6 +287,10 @@ impl Reader for Pytest {
         self.settle();
         self.failed.into_iter().for_each(|test| reading.fail(test));
         self.problems.into_iter().for_each(|problem| reading.object(problem));
+        // A session that is torn after another one.
+        if u64::try_from(reading.failed_tests.len()).is_ok_and(|named| named > self.before.failed) {
+            reading.object("more failed tests are named than counted");
+        }
         reading.tests = Some(self.before);
         Some(reading)
     }
