@@ -114,7 +114,16 @@ impl Pytest {
     }
 
     fn sum(&mut self, counts: TestCounts) {
+        if !self.framed && self.last.is_some() && self.is_of_letters(counts) {
+            // Another session, that does not say that it starts (`-q`).
+            self.settle();
+        }
         self.open = self.open.saturating_sub(1);
+        if self.open == 0 {
+            // What comes now is somebody else's.
+            self.zone = Zone::Progress;
+            self.letters = None;
+        }
         self.last = Some(Summary { counts, problem: self.stopped.take() });
     }
 

@@ -9,6 +9,10 @@ use crate::check::reading::{Finding, Level, Reading};
 
 /// One reading of all, in the order of the formats; its format is theirs, joined by `+`.
 pub(super) fn together(readings: impl Iterator<Item = (&'static Format, Reading)>) -> Option<Reading> {
+    let mut readings: Vec<(&Format, Reading)> = readings.collect();
+    if readings.iter().any(|(_, reading)| is_told(reading)) {
+        readings.retain(|(_, reading)| is_told(reading));
+    }
     let mut known: Vec<&Format> = Vec::new();
     let mut sum: Option<Reading> = None;
     for (format, mut reading) in readings {
@@ -34,6 +38,12 @@ pub(super) fn together(readings: impl Iterator<Item = (&'static Format, Reading)
         sum.add(reading);
     }
     sum
+}
+
+/// Whether it says more than that something failed: a line that a test printed names none.
+fn is_told(reading: &Reading) -> bool {
+    let counts = reading.tests.unwrap_or_default();
+    counts.failed == 0 || !reading.failed_tests.is_empty() || !reading.problems.is_empty()
 }
 
 /// Takes out of a reading the findings that are known.
@@ -75,6 +85,14 @@ mod tests {
             let known = read(&guessed(&["cargo", "test"], Kind::Test), text.as_bytes(), b"").unwrap();
             assert_eq!(known.tests, Some(TestCounts { failed: 0, passed: 1, skipped: 0 }), "{text}");
         }
+    }
+
+    #[test]
+    fn a_summary_that_a_test_prints_does_not_fail_another_tool() {
+        let vitest = " RUN  v4.1.12 /r/vt\n\nstdout | a.test.mjs > a\n1 failed, 2 passed in 0.1s\n\n ✓ a.test.mjs (1 test) 4ms\n\n \
+                      Test Files  1 passed (1)\n      Tests  1 passed (1)\n";
+        let reading = read(&guessed(&["npm", "test"], Kind::Test), vitest.as_bytes(), b"").unwrap();
+        assert_eq!((reading.format.as_str(), reading.tests.unwrap().failed), ("vitest", 0));
     }
 
     #[test]
