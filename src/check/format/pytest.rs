@@ -119,7 +119,7 @@ impl Pytest {
             self.settle();
         }
         self.open = self.open.saturating_sub(1);
-        if self.open == 0 {
+        if self.open == 0 && !self.is_printed() {
             // What comes now is somebody else's.
             self.zone = Zone::Progress;
             self.letters = None;
