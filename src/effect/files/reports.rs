@@ -146,6 +146,7 @@ mod tests {
     /// A format of its own: `ok` and `no` on lines.
     static WORDS: Format = Format {
         id: "words",
+        is_document: false,
         names: &["words"],
         kinds: &[crate::check::Kind::Test],
         written_by: |_| false,
