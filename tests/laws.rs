@@ -97,8 +97,20 @@ fn files(dir: &Path, into: &mut Vec<PathBuf>) {
 #[test]
 fn no_env_no_clock_no_fs() {
     let forbidden = [
-        "std::fs", "std::env", "std::net", "std::process", "std::os", "std::io::stdin", "SystemTime",
-        "Instant::now", "rustix::", "tokio::", "std::thread", "RandomState", "HashMap", "HashSet",
+        "std::fs",
+        "std::env",
+        "std::net",
+        "std::process",
+        "std::os",
+        "std::io::stdin",
+        "SystemTime",
+        "Instant::now",
+        "rustix::",
+        "tokio::",
+        "std::thread",
+        "RandomState",
+        "HashMap",
+        "HashSet",
     ];
     let mut all = Vec::new();
     for room in ["base", "lang", "check", "contract", "plan", "recover", "run", "ledger", "lock", "reuse"] {
@@ -159,7 +171,8 @@ fn import_cycle_minimal_witness() {
     assert!(text.contains("two.vplan") && text.contains("three.vplan"), "{message}");
 }
 
-const GIT_IMPORT: &str = "import \"git+https://example.org/x.git?rev=0123456789012345678901234567890123456789#a.vplan\"";
+const GIT_IMPORT: &str =
+    "import \"git+https://example.org/x.git?rev=0123456789012345678901234567890123456789#a.vplan\"";
 
 #[test]
 fn lock_missing_entry_is_error() {
@@ -201,7 +214,8 @@ fn lock_never_written_by_quiet_or_run() {
 /// Every line of a real record is an object of the documented kind, and says nothing that is not documented.
 #[test]
 fn journal_schema_valid() {
-    let project = Project::contract("vplan 1\ncheck a: true\ncheck b: false\ncheck c {\n  shell echo hello\n  needs b\n}\n");
+    let project =
+        Project::contract("vplan 1\ncheck a: true\ncheck b: false\ncheck c {\n  shell echo hello\n  needs b\n}\n");
     project.run(&["run", "--changed-none", "--keep-going", "--no-cache", "--command", "make x && make y"]);
     let runs: Vec<PathBuf> = project.path(".vplan/runs").read_dir().unwrap().map(|e| e.unwrap().path()).collect();
     let text = runs.iter().find_map(|run| std::fs::read_to_string(run.join("events.jsonl")).ok()).unwrap();
@@ -226,7 +240,8 @@ fn changed(project: &Project) -> Vec<String> {
 
 #[test]
 fn rename_reports_both_names() {
-    let project = Project::git_with(&[("contracts/verify.vplan", "vplan 1\ncheck a: true\n"), ("old/name.ts", "text\n")]);
+    let project =
+        Project::git_with(&[("contracts/verify.vplan", "vplan 1\ncheck a: true\n"), ("old/name.ts", "text\n")]);
     std::fs::create_dir(project.path("new")).unwrap();
     project.git(&["mv", "old/name.ts", "new/name.ts"]);
     assert_eq!(changed(&project), ["added new/name.ts", "deleted old/name.ts"]);
@@ -238,7 +253,8 @@ fn rename_reports_both_names() {
 
 #[test]
 fn untracked_listed_individually() {
-    let project = Project::git_with(&[("contracts/verify.vplan", "vplan 1\ncheck a: true\n"), (".gitignore", "*.log\n")]);
+    let project =
+        Project::git_with(&[("contracts/verify.vplan", "vplan 1\ncheck a: true\n"), (".gitignore", "*.log\n")]);
     project.write("new/deep/a.ts", "").write("new/deep/b.ts", "").write("new/x.log", "").write("c", "");
     let all = ["added c", "added new/deep/a.ts", "added new/deep/b.ts"];
     assert_eq!(changed(&project), all);
@@ -249,7 +265,8 @@ fn untracked_listed_individually() {
 /// What a step leaves behind is swept; who stands beside it, in the same session as vplan, lives on.
 #[test]
 fn sweep_kills_only_descendants() {
-    let project = Project::contract("vplan 1\ncheck a {\n  shell sleep 600 & setsid sleep 601 & echo $! > left; true\n}\n");
+    let project =
+        Project::contract("vplan 1\ncheck a {\n  shell sleep 600 & setsid sleep 601 & echo $! > left; true\n}\n");
     let mut beside: Vec<std::process::Child> =
         (0..4).map(|_| std::process::Command::new("sleep").arg("600").spawn().unwrap()).collect();
     project.run(&["run", "--changed-none", "--no-cache"]);

@@ -151,7 +151,10 @@ fn cases_of_the_reference_are_worth_comparing() {
         waits += usize::from(right.steps.iter().any(|s| !s.behind.is_empty()));
         origins.extend(right.steps.iter().map(|s| s.origin));
     }
-    assert!(steps > 200 && omitted > 200 && tiers > 100 && waits > 50 && refused > 0, "{steps} {omitted} {tiers} {waits} {refused}");
+    assert!(
+        steps > 200 && omitted > 200 && tiers > 100 && waits > 50 && refused > 0,
+        "{steps} {omitted} {tiers} {waits} {refused}"
+    );
     assert_eq!(origins.len(), 4);
 }
 
