@@ -510,7 +510,7 @@ proptest! {
 
     /// vplan compares the work tree itself; on harmless repositories it agrees with git.
     #[test]
-    fn git_agrees(happenings in proptest::collection::vec(happening(), 1..10)) {
+    fn git_set_equals_reference(happenings in proptest::collection::vec(happening(), 1..10)) {
         let project = Project::git_empty();
         project.write(".gitignore", "*.log\n").write("a", "0\n").write("d/a", "0\n").write("x y", "0\n").commit("begin");
         for each in &happenings {

@@ -213,7 +213,7 @@ fn unchanged_means_unchanged() {
 }
 
 #[test]
-fn secrets_need_two_keys() {
+fn redaction_no_secret_substring() {
     let project = project(&[("a", &["shell echo [$MY_TOKEN]", "pass-env MY_TOKEN"])]);
     let run = |flags: &[&str]| {
         let args = [&["run", "--all", "--format", "json"], flags].concat();
@@ -230,7 +230,7 @@ fn secrets_need_two_keys() {
 }
 
 #[test]
-fn a_program_in_the_repository_is_named_not_found_by_accident() {
+fn exe_resolution_ignores_repo_path_entries() {
     let project = project(&[("a", &["run own-tool"])]);
     project.script("bin/own-tool", "#!/bin/sh\n");
     project.commit("a tool");

@@ -78,7 +78,7 @@ fn standard_input_goes_to_standard_output() {
 }
 
 #[test]
-fn text_with_errors_is_untouched_and_so_is_everything_beside_it() {
+fn format_erroneous_untouched() {
     let project = Project::contract(UGLY);
     project.write("contracts/a.test.vplan", "vplan 1\nchek x: true   \n");
     let ran = project.run(&["fmt"]);

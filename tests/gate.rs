@@ -354,7 +354,7 @@ fn a_state_that_cannot_be_kept() {
 
 /// Many at once: each is one round, and none is lost.
 #[test]
-fn many_writers() {
+fn counter_concurrent_updates_linearizable() {
     const WRITERS: usize = 24;
     let project = project(&THREE.replace("confirmations 3", "confirmations 1000"));
     let spawn = |subject: &str| -> Child {

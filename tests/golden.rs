@@ -83,7 +83,7 @@ fn of_settings() -> BTreeMap<String, String> {
 }
 
 #[test]
-fn digests_never_change() {
+fn hash_stable_across_versions() {
     let version = vplan::plan::document::VERSION;
     let golden =
         if file("golden/digests.json").exists() { read("golden/digests.json") } else { json!({"version": version}) };

@@ -157,7 +157,7 @@ fn pinned_then_used_then_kept() {
 }
 
 #[test]
-fn what_is_not_imported_any_more_goes() {
+fn lock_extra_entry_is_warning_not_power() {
     let setup = Setup::new();
     setup.import(&["shared.vplan", "deep/other.vplan"]);
     setup.lock().exits(0).says("2 imports");

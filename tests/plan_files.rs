@@ -73,7 +73,7 @@ fn where_a_plan_is_written() {
 }
 
 #[test]
-fn drift_is_shown_field_by_field() {
+fn approved_plan_runs_or_refuses() {
     let project = project();
     project.run(&["plan", "--changed", "src/a", "-o", "p.kdl"]).exits(0);
     project.run(&["run", "--plan", "p.kdl"]).exits(0);

@@ -146,7 +146,7 @@ fn people_read_what_was_not_run() {
 }
 
 #[test]
-fn settings_environment_and_tools_count() {
+fn cache_never_hides_contract_change() {
     let contract = |more: &str| format!("vplan 1\ncheck one {{\n  run tool src/a\n  inputs src/**\n{more}}}\n");
     let project = project(&contract("  tool-path \"bin\"\n"));
     project.script("bin/tool", "#!/bin/sh\necho x >>../ran\n");
@@ -277,7 +277,7 @@ fn a_predecessor_that_ran_makes_it_run() {
 }
 
 #[test]
-fn only_plain_passes_are_kept() {
+fn cache_only_clean_passes_stored() {
     let flaky =
         "vplan 1\ncheck one {\n  shell echo x >>../ran; test $(wc -l <../ran) -gt 1\n  inputs src/**\n  retries 1\n}\n";
     let project = project(flaky);
@@ -331,7 +331,7 @@ fn an_input_that_is_written_meanwhile_voids_the_pass() {
 }
 
 #[test]
-fn a_damaged_store_is_a_miss() {
+fn cache_corrupt_entry_is_miss() {
     let project = project(ONE);
     report(&project, &[]);
     let [file] = kept(&project).try_into().unwrap();
@@ -384,7 +384,7 @@ fn two_runs_at_once() {
 }
 
 #[test]
-fn without_the_cache() {
+fn cache_off_equals_on() {
     let project = project(ONE);
     for n in 1..3 {
         let report = report(&project, &["--no-cache"]);

@@ -5,7 +5,7 @@
 //! `min-tests`), that evidence. Only under `format auto` may output be unknown, which is then said.
 
 use super::Kind;
-use super::evidence::Evidence;
+use super::evidence::{Captured, Evidence};
 use super::outcome::{Cause, Outcome, Status, Terms, wrong_exit};
 use super::reading::{Finding, Level, Reading};
 use crate::base::word::visible;
@@ -49,6 +49,11 @@ pub(super) fn judge(terms: &Terms<'_>, evidence: &Evidence, exit: i32) -> Outcom
                     let said = said(reading).unwrap_or_default();
                     failed(Cause::ExitCode, format!("{code}, although {said} would be within the limits"))
                 }
+                // Linters may be told to fail for warnings, and for nothing else.
+                (Some(reading), None) if terms.kind == Kind::Lint && reading.warnings > 0 => {
+                    let text = format!("{}{}", many(reading.warnings, "warning"), first(reading, Level::Warning));
+                    failed(Cause::Warnings, format!("{code}, with {text}"))
+                }
                 (Some(reading), None) if terms.kind != Kind::Test || reading.tests.is_some() => {
                     let said = said(reading).map_or_else(String::new, |said| format!(": {said}"));
                     failed(Cause::Contradiction, format!("{code}, but its output shows no failure{said}"))
@@ -73,8 +78,24 @@ pub fn silence(format: &str, kind: Kind, evidence: &Evidence) -> Option<Reading>
     (kind != Kind::Test && ended_well && is_silent(evidence)).then(|| Reading::of(format))
 }
 
+/// Whether it wrote nothing; what a package manager says before a script is no word of the tool that the script runs.
 fn is_silent(evidence: &Evidence) -> bool {
-    evidence.stdout.is_blank() && evidence.stderr.is_blank()
+    [&evidence.stdout, &evidence.stderr].into_iter().all(|stream| stream.is_blank() || is_announcement(stream))
+}
+
+/// Whether there is nothing in it but `> name@1.0.0 script`, `> command` and what npm says of itself.
+fn is_announcement(stream: &Captured) -> bool {
+    let (bytes, whole) = (stream.head.as_bytes(), stream.tail.as_bytes().is_empty());
+    let mut announced = false;
+    whole
+        && bytes.split(|b| *b == b'\n').map(<[u8]>::trim_ascii).all(|line| {
+            let is_script = line.starts_with(b"> ");
+            let is_first = is_script && !announced;
+            announced |= is_script;
+            line.is_empty()
+                || (is_script && (!is_first || line.contains(&b'@')))
+                || [&b"npm warn "[..], b"npm WARN ", b"npm notice"].iter().any(|words| line.starts_with(words))
+        })
 }
 
 /// What is worst in a reading.
@@ -100,7 +121,8 @@ fn fault(terms: &Terms<'_>, reading: &Reading) -> Option<Fault> {
             0 | 1 => String::new(),
             n => format!(" (and {} more)", n - 1),
         };
-        let text = format!("{}{more}", short(problem));
+        let problem = Some(short(problem)).filter(|text| !text.is_empty());
+        let text = format!("{}{more}", problem.as_deref().unwrap_or("its output says that it failed"));
         return Some(Fault { cause: Cause::Contradiction, explains_exit: false, contradicts_success: true, text });
     }
     if let Some(most) = output.max_warnings.filter(|most| reading.warnings > *most) {
@@ -260,7 +282,6 @@ pub fn short(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::evidence::Captured;
     use super::super::outcome::Output;
     use super::super::reading::{FailedTest, TestCounts};
     use super::*;
@@ -421,9 +442,29 @@ mod tests {
             0   warnings warned        warned        warned        no_evidence
             1   within   errors        errors        errors        errors
             bad within   errors        errors        errors        errors
-            bad warnings contradiction contradiction contradiction exit_code
+            bad warnings WARNED        WARNED        WARNED        exit_code
             ";
-            check(kind, &columns(none), &table.replace("OVER", over));
+            let warned = if kind == Kind::Lint { "warnings" } else { "contradiction" };
+            check(kind, &columns(none), &table.replace("OVER", over).replace("WARNED", warned));
+        }
+    }
+
+    #[test]
+    fn what_a_package_manager_announces_is_no_output() {
+        for (stdout, stderr, silent) in [
+            ("", "", true),
+            ("\n> q@1.0.0 tsc\n> tsc --noEmit\n\n", "npm warn Unknown user config\n", true),
+            ("\n> q@1.0.0 tsc /r\r\n> tsc --noEmit\r\n", "", true),
+            ("> quoted\n", "", false),
+            ("\n> q@1.0.0 tsc\n> tsc --noEmit\n\nall is well\n", "", false),
+            ("", "npm error missing script\n", false),
+        ] {
+            let evidence = Evidence {
+                stderr: Captured::from(stderr.as_bytes()),
+                stdout: Captured::from(stdout.as_bytes()),
+                ..Evidence::default()
+            };
+            assert_eq!(is_silent(&evidence), silent, "{stdout:?} {stderr:?}");
         }
     }
 
@@ -493,6 +534,16 @@ mod tests {
                 0,
                 Reading { errors: 1, findings: vec![find(&long, "no")], ..Reading::default() },
                 format!("1 error: {}…:3:5: E1: no", "x".repeat(SHOWN)),
+            ),
+            (
+                Kind::Lint,
+                1,
+                Reading {
+                    warnings: 1,
+                    findings: vec![Finding { severity: Level::Warning, ..find("a", "no") }],
+                    ..Reading::default()
+                },
+                "exit code 1, with 1 warning: a:3:5: E1: no".to_owned(),
             ),
             (
                 Kind::Test,

@@ -227,7 +227,7 @@ mod tests {
     ];
 
     #[test]
-    fn two_keys() {
+    fn env_contract_alone_grants_nothing() {
         // Granted, inherited, asked for, and what comes of it beside HOME, LC_ALL and PATH; what is withheld.
         for (grants, inherit, asked, passed, withheld) in [
             (&[][..], false, &[][..], "", ""),
@@ -248,6 +248,34 @@ mod tests {
             let kept: Vec<String> = made.withheld.into_iter().map(|w| w.name).collect();
             assert_eq!(kept.join(" "), withheld, "{grants:?} {asked:?}");
         }
+    }
+
+    /// What a step has is the list's, what it asked for, or what is written down: nothing comes in by another way.
+    #[test]
+    fn env_result_is_subset() {
+        let lists = Lists::parse(ALLOW_LIST);
+        for asked in [&[][..], &["MY_FLAG"], &["MY_*"], &["*"], &["GITHUB_TOKEN"]] {
+            for grants in [&[][..], &["GITHUB_TOKEN"], &["my_password", "NODE_OPTIONS"]] {
+                let made = made(CALLER, grants, false, asked, &[("WRITTEN", "1")]);
+                for name in made.variables.keys() {
+                    let is_asked = asked.iter().any(|a| matches(a.as_bytes(), name));
+                    let guarded = lists.guard(name).is_some();
+                    let granted = grants.iter().any(|g| g.as_bytes() == name.as_slice());
+                    let by_request = is_asked && (!guarded || granted);
+                    assert!(lists.pass.holds(name) || by_request || name == b"WRITTEN", "{asked:?} {grants:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn env_order_irrelevant() {
+        let mut backwards = CALLER.to_vec();
+        backwards.reverse();
+        let asked = ["MY_FLAG", "GITHUB_TOKEN"];
+        let one = made(CALLER, &["GITHUB_TOKEN"], false, &asked, &[("A", "1"), ("B", "2")]);
+        let two = made(&backwards, &["GITHUB_TOKEN"], false, &["GITHUB_TOKEN", "MY_FLAG"], &[("B", "2"), ("A", "1")]);
+        assert_eq!(one.variables, two.variables);
     }
 
     #[test]
@@ -287,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn the_list_keeps_what_it_promises() {
+    fn env_hook_names_refused() {
         let lists = Lists::parse(ALLOW_LIST);
         for name in ["HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_TIME", "TZ", "TMPDIR", "TERM", "CI", "no_proxy"] {
             assert!(lists.pass.holds(name.as_bytes()) && lists.guard(name.as_bytes()).is_none(), "{name}");

@@ -247,7 +247,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn patterns() {
+    fn glob_picomatch_compat_vectors() {
         let plain = |glob: &str, wild, dot| Ok((false, glob.to_owned(), wild, dot, None));
         let wider = |glob: &str, why| Ok((false, glob.to_owned(), true, false, Some(why)));
         for (pattern, want) in [

@@ -25,9 +25,11 @@ impl<'a> Input<'a> {
             if let (Some(Fate::In(from)), Some(Fate::In(into))) = (old, fates.get_mut(target)) {
                 into.tier = into.tier.min(from.tier);
                 add_reasons(&mut into.reasons, from.reasons);
-                // The files of both, in byte order as before.
-                let files: BTreeSet<Word> = into.files.drain(..).chain(from.files).collect();
-                into.files = files.into_iter().collect();
+                into.files.extend(from.files);
+                // The order is that of the names, not of what stands in front of some of them.
+                let name = |word: &Word| word.as_bytes().strip_prefix(b"./").unwrap_or(word.as_bytes()).to_vec();
+                into.files.sort_by_cached_key(name);
+                into.files.dedup();
             }
             merged.push((index, target));
         }

@@ -230,7 +230,7 @@ mod tests {
     type Row = (&'static str, fn(&mut Step));
 
     #[test]
-    fn which_settings_have_a_say() {
+    fn cache_key_sensitive() {
         let base = step("a");
         let changed = |change: fn(&mut Step)| {
             let mut other = base.clone();

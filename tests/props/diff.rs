@@ -90,7 +90,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_differs_from_itself(contract in contract(), a in any::<prop::sample::Index>(), b in any::<prop::sample::Index>()) {
+    fn diff_refl_empty(contract in contract(), a in any::<prop::sample::Index>(), b in any::<prop::sample::Index>()) {
         prop_assert_eq!(&diff(&contract, &contract).differences, &vec![]);
         let count = contract.checks.len();
         let swapped = swap(contract.clone(), a.index(count), b.index(count));
@@ -99,7 +99,7 @@ proptest! {
     }
 
     #[test]
-    fn a_check_that_always_applies_is_missed(contract in contract(), at in any::<prop::sample::Index>(), narrow in any::<bool>()) {
+    fn diff_detects_removed_gate(contract in contract(), at in any::<prop::sample::Index>(), narrow in any::<bool>()) {
         let mut old = contract;
         let index = at.index(old.checks.len());
         let check = &mut old.checks[index];
@@ -127,6 +127,28 @@ proptest! {
         let found = diff(&old, &new);
         let reported = found.differences.iter().any(|d| d.class == Class::Weakens && d.subject == "check `always`" && d.request.is_some());
         prop_assert!(reported, "{found:?}");
+    }
+}
+
+proptest! {
+    #![proptest_config(config(256))]
+
+    /// What one direction calls weaker, the other calls stronger.
+    #[test]
+    fn diff_antisymmetric(contract in contract(), at in any::<prop::sample::Index>()) {
+        let mut old = contract;
+        let index = at.index(old.checks.len());
+        let check = &mut old.checks[index];
+        (check.named, check.tier, check.setup, check.severity) = (true, 0, false, Severity::Blocking);
+        (check.body, check.kind) = (plain_check("x").body, plain_check("x").kind);
+        check.id = "gone".to_owned();
+        check.placements = vec![Placement { conditions: Vec::new(), line: 1, is_use: false, source: Default::default() }];
+        old.checks.iter_mut().for_each(|c| c.needs.retain(|n| *n != index));
+        let new = drop_check(old.clone(), index);
+        let (there, back) = (diff(&old, &new), diff(&new, &old));
+        let about = |d: &ContractDiff, class: Class| d.differences.iter().any(|d| d.class == class && d.subject == "check `gone`");
+        prop_assert!(about(&there, Class::Weakens) && !about(&there, Class::Strengthens));
+        prop_assert!(about(&back, Class::Strengthens) && !about(&back, Class::Weakens));
     }
 }
 
@@ -326,7 +348,7 @@ fn edited(old: &Contract, edits: &[Edit]) -> Contract {
 
 /// The law that makes the comparison worth having, on thousands of requests.
 #[test]
-fn what_is_not_reported_as_weaker_asks_for_as_much() {
+fn diff_sound() {
     let mut runner = TestRunner::new(config(1));
     let pairs = (contract(), prop::collection::vec(edit(), 1..4));
     let asked = prop::collection::vec((request(), facts()), 6);

@@ -181,7 +181,7 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn an_import_is_its_content_pasted(a in file('a'), b in file('b'), c in file('c'), d in file('d'), asked in asked()) {
+    fn inline_equals_import(a in file('a'), b in file('b'), c in file('c'), d in file('d'), asked in asked()) {
         let pasted = contract(&[main_file(&format!("{a}{b}{c}{d}"))]);
         let imported = contract(&[
             main_file(&format!("{a}import \"l\"\n{d}")),
@@ -223,7 +223,7 @@ proptest! {
     }
 
     #[test]
-    fn the_same_file_counts_once(a in file('a'), b in file('b'), c in file('c'), asked in asked()) {
+    fn import_diamond_loaded_once_same_meaning(a in file('a'), b in file('b'), c in file('c'), asked in asked()) {
         let once = [main_file("import \"l\"\nimport \"m\"\n"), ("l", format!("{a}import \"c\"\n")), ("m", b.clone()), ("c", c.clone())];
         let mut twice = once.clone();
         twice[0] = main_file("import \"l\"\nimport \"m\"\nimport \"l\"\nimport \"../contracts/c\" at \"./x/..\"\n");
@@ -232,7 +232,7 @@ proptest! {
     }
 
     #[test]
-    fn the_order_of_independent_imports_is_no_matter(a in file('a'), b in file('b'), asked in asked()) {
+    fn import_order_invariance(a in file('a'), b in file('b'), asked in asked()) {
         let files = |main: &str| [main_file(main), ("l", a.clone()), ("m", b.clone())];
         let one = plan(&contract(&files("import \"l\"\nimport \"m\"\n")), &asked, "");
         let other = plan(&contract(&files("import \"m\"\nimport \"l\"\n")), &asked, "");

@@ -81,7 +81,7 @@ proptest! {
 
     /// The whole journal says what the report says, and `vplan verify` finds nothing against the two.
     #[test]
-    fn the_whole_agrees_with_the_report(case in cases(), incidents in incidents(), picks in picks()) {
+    fn journal_replay_equals_live_report(case in cases(), incidents in incidents(), picks in picks()) {
         let case = sealed(case);
         let played = played(&case, &incidents, &picks);
         let report = reported(&case, &played);
@@ -104,7 +104,7 @@ proptest! {
 
     /// Cut at any byte, it is readable, never a pass, and says the same as its whole lines; what follows changes nothing.
     #[test]
-    fn every_prefix_is_readable_and_no_pass(
+    fn journal_prefix_replay_never_passed(
         case in cases(), picks in picks(), cut in any::<prop::sample::Index>(), garbage in prop::collection::vec(any::<u8>(), 0..80),
     ) {
         let played = played(&case, &Incidents::default(), &picks);
@@ -128,7 +128,7 @@ proptest! {
 
     /// Any bytes, also those that nearly are a journal.
     #[test]
-    fn any_bytes(case in cases(), picks in picks(), at in any::<prop::sample::Index>(), with: u8, noise in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn journal_prefix_replay_total(case in cases(), picks in picks(), at in any::<prop::sample::Index>(), with: u8, noise in prop::collection::vec(any::<u8>(), 0..200)) {
         prop_assert_eq!(oracle(&noise), Ok(()));
         let played = played(&case, &Incidents::default(), &picks);
         let mut text = written(&case, &played, &reported(&case, &played)).into_bytes();

@@ -121,7 +121,7 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn no_pass_against_the_evidence(mut case in cases()) {
+    fn contradiction_never_passed(mut case in cases()) {
         let Outcome { cause, detail, status } = case.outcome();
         let output = case.output;
         let exit = case.evidence.exit.unwrap();

@@ -33,7 +33,7 @@ proptest! {
     #![proptest_config(cases(256))]
 
     #[test]
-    fn parsing_is_total_on_bytes(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn parse_never_panics(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         oracle::contract(&bytes).map_err(TestCaseError::fail)?;
     }
 
@@ -48,7 +48,7 @@ proptest! {
     }
 
     #[test]
-    fn lowering_is_total_and_points_inside(text in damaged()) {
+    fn spans_within_source(text in damaged()) {
         let mut sources = Sources::default();
         let id = sources.add(Source::new("contracts/verify.vplan", &text));
         let mut sink = Diagnostics::default();
@@ -75,21 +75,21 @@ proptest! {
     }
 
     #[test]
-    fn a_contract_reads_back(contract in contract(), style in style()) {
+    fn parse_print_roundtrip(contract in contract(), style in style()) {
         let text = contract.write(style);
         digest_of(&text)?;
         oracle::contract(text.as_bytes()).map_err(TestCaseError::fail)?;
     }
 
     #[test]
-    fn the_way_of_writing_does_not_change_the_digest(contract in contract(), style in style()) {
+    fn trivia_invariance(contract in contract(), style in style()) {
         let plain = contract.write(Style::plain());
         let styled = contract.write(style);
         prop_assert_eq!(digest_of(&plain)?, digest_of(&styled)?, "{}\n-----\n{}", plain, styled);
     }
 
     #[test]
-    fn the_order_of_settings_does_not_change_the_digest(
+    fn key_order_invariance(
         contract in contract(),
         by in prop::collection::vec(any::<Index>(), 1..20),
     ) {
@@ -109,7 +109,7 @@ proptest! {
     }
 
     #[test]
-    fn a_littered_contract_is_laid_out(
+    fn format_keeps_every_comment_in_order(
         contract in contract(),
         style in style(),
         by in prop::collection::vec(any::<Index>(), 1..20),
@@ -131,7 +131,7 @@ proptest! {
     }
 
     #[test]
-    fn what_the_digest_covers_is_laid_out(contract in contract(), style in style()) {
+    fn format_idempotent(contract in contract(), style in style()) {
         let source = Source::new("a.vplan", &contract.write(style));
         let canonical = format(&parse(&source, SourceId(0), &Caps::default()).0);
         let again = reformat(&Source::new("a.vplan", &canonical), SourceId(0), &Caps::default());
@@ -182,7 +182,7 @@ proptest! {
     /// What the grammar accepts without assignments has the words that a shell gives it. Left out: what the two read
     /// differently by design (a joined line, `~`) and what not every `sh` knows (`$'…'`).
     #[test]
-    fn accepted_words_are_those_of_a_shell(text in command_text()) {
+    fn string_command_tokenizer_rejects_operators(text in command_text()) {
         let Command::Argv { env, pieces } = parse_command(&text) else { return Ok(()) };
         if !env.is_empty() || text.contains("$'") || text.contains("\\\n") || text.contains('~') {
             return Ok(());

@@ -202,7 +202,7 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn as_the_table_says(terms in terms(), rounds in rounds()) {
+    fn counter_matches_table(terms in terms(), rounds in rounds()) {
         let (mut ledger, mut model) = (Ledger::default(), Model::default());
         for (index, told) in rounds.iter().enumerate() {
             let (next, got) = step(&ledger, &terms, told);
@@ -219,7 +219,7 @@ proptest! {
     }
 
     #[test]
-    fn bounds(terms in terms(), rounds in rounds()) {
+    fn counter_bounded(terms in terms(), rounds in rounds()) {
         let (ledger, all) = play(&terms, &rounds);
         for got in &all {
             prop_assert!(got.counter <= terms.confirmations);
@@ -237,9 +237,59 @@ proptest! {
             && ledger.subjects.iter().all(|e| e.counter >= terms.confirmations));
     }
 
+    /// One up is for those that are done and changed nothing.
+    #[test]
+    fn counter_increase_needs_clean_and_unchanged(terms in terms(), rounds in rounds(), told in told()) {
+        let (ledger, _) = play(&terms, &rounds);
+        let before = ledger.entry(SUBJECTS[told.subject]).map_or(0, |e| e.counter);
+        let (_, got) = step(&ledger, &terms, &told);
+        if got.counter > before {
+            let done = match &told.what {
+                What::Hand(status) => *status == Status::Done,
+                What::Run { green, accepted, status, .. } => *green && *accepted && status.is_none_or(|s| s == Status::Done),
+            };
+            prop_assert!(done && (got.no_change || (before, got.counter) == (0, 1)), "{:?}", told);
+            prop_assert_eq!(got.counter, before + 1);
+        }
+    }
+
+    /// Files changed: one when the round is done, else nothing of what was confirmed is left.
+    #[test]
+    fn counter_change_resets_or_sets_one(terms in terms(), rounds in rounds(), told in told(), files in 1..9_u64) {
+        let (ledger, _) = play(&terms, &rounds);
+        let (_, got) = step(&ledger, &terms, &Told { says: Some(files), ..told });
+        prop_assert!(!got.no_change && got.counter <= 1, "{:?}", got);
+    }
+
+    /// Others fall by one, from the top, and only when files changed; unless the contract says otherwise.
+    #[test]
+    fn counter_propagation_only_from_n_to_n_minus_1(mut terms in terms(), rounds in rounds(), told in told()) {
+        terms.propagate = Propagate::Downgrade;
+        let (ledger, _) = play(&terms, &rounds);
+        let (_, got) = step(&ledger, &terms, &told);
+        for other in &got.others {
+            let before = ledger.entry(&other.subject).unwrap().counter;
+            let falls = before == terms.confirmations && !got.no_change;
+            prop_assert_eq!(other.counter, if falls { before - 1 } else { before });
+        }
+    }
+
+    #[test]
+    fn complete_iff_all_n(terms in terms(), rounds in rounds()) {
+        let mut ledger = Ledger::default();
+        for told in &rounds {
+            let (next, got) = step(&ledger, &terms, told);
+            ledger = next;
+            let all = ledger.subjects.iter().all(|e| e.counter == terms.confirmations);
+            prop_assert!(got.decision != Decision::Complete || all);
+            prop_assert!(!(got.decision == Decision::Advance && got.reason.is_none()) || !all);
+            prop_assert_eq!(ledger.is_complete(terms.confirmations), all);
+        }
+    }
+
     /// What is written down in between changes nothing.
     #[test]
-    fn restarts(terms in terms(), rounds in rounds()) {
+    fn counter_replay_from_history_equals_stored(terms in terms(), rounds in rounds()) {
         let mut ledger = Ledger::default();
         for told in &rounds {
             let text = encode(&ledger);

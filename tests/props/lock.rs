@@ -131,7 +131,7 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn what_is_written_is_read(lock in locks()) {
+    fn lock_roundtrip_canonical(lock in locks()) {
         let text = encode(&lock);
         prop_assert_eq!(good(&text), lock.clone());
         // Canonical: the order in which entries came to be does not show.
@@ -212,7 +212,7 @@ proptest! {
 
 /// Every place of a lock, each with many characters put in, put instead, and taken out.
 #[test]
-fn no_slip_goes_unnoticed() {
+fn lock_any_bit_flip_detected() {
     let mut lock = Lock::default();
     let origin = format!("git+https://example.org/x.git?rev={}#a\"b", "0a".repeat(20));
     lock.pin(PinnedImport { origin: GitOrigin::parse(&origin).unwrap(), digest: Digest::of(b"x"), bytes: 10 });

@@ -1,7 +1,9 @@
 //! Laws, tested on generated values; at least 256 cases each.
+mod compile;
 pub mod convert;
 mod diff;
 mod glob;
+mod graph;
 mod imports;
 mod judged;
 mod journal;
@@ -13,5 +15,9 @@ mod plan;
 mod recover;
 mod reports;
 mod reuse;
+mod rewrite;
 mod run;
 mod saved;
+mod schedule;
+mod substitute;
+mod text;

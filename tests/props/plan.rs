@@ -179,7 +179,7 @@ fn distances(plan: &Plan) -> Vec<Vec<Option<usize>>> {
     distance
 }
 
-fn constraints() -> impl Strategy<Value = Constraints> {
+pub(super) fn constraints() -> impl Strategy<Value = Constraints> {
     (2_usize..12).prop_flat_map(|n| {
         let node = 0..n;
         let tiers = prop::collection::vec(prop::sample::select(&[0_u8, 0, 0, 1, 2][..]), n);
@@ -218,7 +218,7 @@ fn constraints() -> impl Strategy<Value = Constraints> {
 }
 
 /// Pairs that `needs` and `sequences` order, by their definition: all of an earlier group before all of a later one.
-fn hard_pairs(c: &Constraints) -> BTreeSet<(usize, usize)> {
+pub(super) fn hard_pairs(c: &Constraints) -> BTreeSet<(usize, usize)> {
     let mut pairs: BTreeSet<(usize, usize)> = c.needs.iter().copied().collect();
     for groups in &c.sequences {
         for (i, before) in groups.iter().enumerate() {
@@ -230,7 +230,7 @@ fn hard_pairs(c: &Constraints) -> BTreeSet<(usize, usize)> {
     pairs
 }
 
-fn closure(pairs: &BTreeSet<(usize, usize)>) -> BTreeSet<(usize, usize)> {
+pub(super) fn closure(pairs: &BTreeSet<(usize, usize)>) -> BTreeSet<(usize, usize)> {
     let mut all = pairs.clone();
     loop {
         let more: Vec<_> = all
@@ -284,7 +284,7 @@ proptest! {
     #![proptest_config(config(256))]
 
     #[test]
-    fn the_order_of_inputs_does_not_matter(c in compilation(), rotate in 0_usize..8) {
+    fn changed_files_permutation_and_duplicates(c in compilation(), rotate in 0_usize..8) {
         let Some(want) = c.plan() else { return Ok(()) };
         let mut other = c.clone();
         let mut files: Vec<ChangedFile> = c.request.changed.files().to_vec();
@@ -328,7 +328,7 @@ proptest! {
     }
 
     #[test]
-    fn every_value_that_is_no_annotation_is_part_of_the_digest(p in plan(), picks in prop::collection::vec(any::<prop::sample::Index>(), 24)) {
+    fn hash_sensitive(p in plan(), picks in prop::collection::vec(any::<prop::sample::Index>(), 24)) {
         let value = serde_json::to_value(&p).unwrap();
         let mut all = Vec::new();
         mutations(&value, "", &mut all, &|v| v);
@@ -343,6 +343,25 @@ proptest! {
         }
     }
 
+    /// Where things stand, what is said of them, and the digest itself have no say in it.
+    #[test]
+    fn hash_insensitive(p in plan(), line in 1..999_usize, words in "[a-z ]{0,9}") {
+        use vplan::plan::StepSource;
+        let mut other = p.clone();
+        other.digest = None;
+        for step in &mut other.steps {
+            step.describe = Some(words.clone());
+            step.source = Some(StepSource { column: line, file: words.clone(), line });
+        }
+        other.omitted.iter_mut().for_each(|o| (o.file, o.line) = (Some(words.clone()), Some(line)));
+        let of_steps = other.steps.iter_mut().flat_map(|s| &mut s.reasons);
+        let of_omitted = other.omitted.iter_mut().flat_map(|o| &mut o.reasons);
+        let of_tiers = other.tiers.iter_mut().flat_map(|t| &mut t.triggers);
+        of_steps.chain(of_omitted).chain(of_tiers).for_each(|r| (r.file, r.line) = (Some(words.clone()), Some(line)));
+        prop_assert_eq!(digest(&other), digest(&p));
+        prop_assert_eq!(canonical(&other), canonical(&p));
+    }
+
     #[test]
     fn the_canonical_form_is_that_of_the_standard(p in plan()) {
         let bare = serde_json::to_value(without_annotations(&p)).unwrap();
@@ -352,7 +371,7 @@ proptest! {
     }
 
     #[test]
-    fn documents_read_back(p in plan()) {
+    fn hash_injective_encoding(p in plan()) {
         prop_assert_eq!(from_json(&to_json(&p)), Ok(p.clone()));
         prop_assert_eq!(from_json(&to_json_pretty(&p)), Ok(p.clone()));
         let forged = Plan { version: 1, request: vplan::plan::request::RequestRecord { role: "other".into(), ..p.request.clone() }, ..p.clone() };
@@ -397,7 +416,7 @@ proptest! {
     }
 
     #[test]
-    fn a_reason_names_a_file_that_selects_alone((mut contract, mut c) in named()) {
+    fn reason_is_sufficient((mut contract, mut c) in named()) {
         // One condition a block, of the kind that one file can meet.
         for check in &mut contract.checks {
             check.placements.iter_mut().for_each(|p| p.conditions.truncate(1));
@@ -427,7 +446,7 @@ proptest! {
     }
 
     #[test]
-    fn plans_are_in_order((contract, c) in named()) {
+    fn topo_is_declaration_stable((contract, c) in named()) {
         let Some(plan) = c.plan() else { return Ok(()) };
         prop_assert_eq!(check_order(&plan), Ok(()));
         // Of the steps that are ready, the first of the lowest tier in base order comes next.
@@ -466,7 +485,7 @@ proptest! {
     }
 
     #[test]
-    fn orders_respect_all_constraints(c in constraints()) {
+    fn topo_respects_edges(c in constraints()) {
         let got = order(&c);
         let mut sorted = got.order.clone();
         sorted.sort_unstable();

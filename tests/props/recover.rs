@@ -17,7 +17,7 @@ use vplan::recover::rewrite::{measure, well_formed};
 use vplan::recover::{Failure, FailureCode, Recovery, classify, preflight, preflight_questions, recover, rules};
 
 /// A plan, failures of its steps, facts.
-fn situation() -> impl Strategy<Value = (Plan, Vec<Failure>, Facts)> {
+pub(super) fn situation() -> impl Strategy<Value = (Plan, Vec<Failure>, Facts)> {
     let plan = prop_oneof![2 => any_of::plan(), 1 => any_of::list(), 1 => any_of::early_cleanup()];
     plan.prop_flat_map(|plan| {
         let failures = any_of::failures(&plan);
@@ -34,7 +34,7 @@ proptest! {
     }
 
     #[test]
-    fn no_output_decides_what_a_command_is(plan in any_of::list(), index in 0_usize..7, evidence in any_of::evidence(), facts in any_of::facts()) {
+    fn rewrite_evidence_untrusted(plan in any_of::list(), index in 0_usize..7, evidence in any_of::evidence(), facts in any_of::facts()) {
         check_classification(&plan, index, &evidence, &facts).map_err(TestCaseError::fail)?;
     }
 

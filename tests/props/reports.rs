@@ -413,7 +413,7 @@ proptest! {
     }
 
     #[test]
-    fn annotations_are_ours_alone(texts in texts(noise())) {
+    fn gha_escape_roundtrip(texts in texts(noise())) {
         let (plan, report) = run(&texts);
         let commands = render::github::annotations(&report, &plan, None, std::path::Path::new("sub dir"));
         let mut counts = std::collections::BTreeMap::new();

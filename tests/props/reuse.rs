@@ -346,7 +346,7 @@ proptest! {
     #![proptest_config(Config::with_cases(512))]
 
     #[test]
-    fn a_hit_equals_a_fresh_run(story in stories()) {
+    fn cache_sound(story in stories()) {
         prop_assert_eq!(tells(&story, Broken::Nothing).err(), None);
     }
 }

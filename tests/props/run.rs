@@ -145,7 +145,7 @@ proptest! {
 
     /// Without limits on time, not even the order of events that are far apart has a say, nor how many run at once.
     #[test]
-    fn completion_in_any_order_and_any_number_of_jobs_give_the_same_records(
+    fn parallel_equals_serial_report(
         case in cases(), delays in proptest::collection::vec(0..1000_u64, 24), picks in picks(), jobs in 1..6_u32
     ) {
         let case = timeless(case);
@@ -208,7 +208,7 @@ proptest! {
     }
 
     #[test]
-    fn what_the_machine_does_is_legal(case in cases(), incidents in incidents(), picks in picks()) {
+    fn run_state_machine(case in cases(), incidents in incidents(), picks in picks()) {
         let plan = &case.plan;
         let played = played(&case, &incidents, &picks);
         prop_assert_eq!(played.records.len(), plan.steps.len());
@@ -307,7 +307,7 @@ proptest! {
     }
 
     #[test]
-    fn a_passed_run_has_verified_everything(case in cases(), incidents in incidents(), picks in picks()) {
+    fn verdict_passed_iff_all_blocking_passed(case in cases(), incidents in incidents(), picks in picks()) {
         let played = played(&case, &incidents, &picks);
         let judgement = judge(&case.plan, &played.records, &played.ending, &[], Require::default());
         let steps = || case.plan.steps.iter().zip(&played.records);
@@ -331,7 +331,7 @@ proptest! {
 
     /// Whatever the records say, possible or not: an exit code of a run, 0 only for a pass that nobody asks more of.
     #[test]
-    fn exit_codes_are_total(
+    fn exit_code_total_function(
         case in cases(),
         ends in proptest::collection::vec((0..9_usize, 0..20_usize), 0..9),
         flags in proptest::array::uniform8(proptest::bool::weighted(0.3))

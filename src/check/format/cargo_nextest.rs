@@ -14,6 +14,7 @@ use crate::check::reading::{FAILED_KEPT, FailedTest, Reading, TEXT_KEPT, TestCou
 /// Text of cargo-nextest.
 pub const FORMAT: Format = Format {
     id: "cargo-nextest",
+    is_document: false,
     names: &["cargo", "nextest"],
     kinds: &[Kind::Test],
     written_by,

@@ -14,6 +14,7 @@ use crate::check::reading::{FAILED_KEPT, FailedTest, Level, Reading, TEXT_KEPT, 
 /// Text of libtest, alone or through `cargo test`.
 pub const FORMAT: Format = Format {
     id: "cargo-test",
+    is_document: false,
     names: &["cargo"],
     kinds: &[Kind::Test],
     written_by,

@@ -13,6 +13,7 @@ use crate::check::reading::{FAILED_KEPT, FailedTest, Reading, TestCounts, clip};
 /// The format.
 pub const FORMAT: Format = Format {
     id: "dotnet-test",
+    is_document: false,
     names: &["dotnet"],
     kinds: &[Kind::Test],
     written_by: |argv| starts(argv, &["dotnet"], "test") || starts(argv, &["dotnet"], "vstest"),
@@ -187,7 +188,8 @@ impl DotnetTest {
             return true;
         }
         let word = ": error TESTERROR:";
-        if let Some(at) = memchr::memmem::find(line.as_bytes(), word.as_bytes())
+        let at = |at: &usize| line.get(*at..).is_some_and(|rest| rest.starts_with(word));
+        if let Some(at) = memchr::memchr_iter(b':', line.as_bytes()).find(at)
             && let (Some(place), Some(rest)) = (line.get(..at), line.get(at + word.len()..))
         {
             // The terminal logger: the name stands on the next line, or here.

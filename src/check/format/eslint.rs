@@ -8,6 +8,7 @@ use crate::check::reading::{Finding, Level, Reading};
 /// ESLint's text.
 pub const FORMAT: Format = Format {
     id: "eslint",
+    is_document: false,
     names: &["eslint"],
     kinds: &[Kind::Lint, Kind::Compile],
     written_by: |argv| npm::starts(argv, TOOLS),

@@ -9,6 +9,7 @@ use serde::Deserialize;
 /// `[{"filePath":…,"messages":[…]}]`.
 pub const FORMAT: Format = Format {
     id: "eslint-json",
+    is_document: true,
     names: &["eslint"],
     kinds: &[Kind::Lint, Kind::Compile],
     written_by: |argv| npm::starts(argv, eslint::TOOLS),

@@ -13,6 +13,7 @@ use crate::check::reading::{Finding, Level, Reading};
 /// Text of flake8.
 pub const FORMAT: Format = Format {
     id: "flake8",
+    is_document: false,
     names: &["flake8"],
     kinds: &[Kind::Lint],
     written_by,

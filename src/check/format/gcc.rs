@@ -12,6 +12,7 @@ use crate::check::reading::{Finding, Level, Reading};
 /// The format.
 pub const FORMAT: Format = Format {
     id: "gcc",
+    is_document: false,
     names: &["gcc"],
     kinds: &[Kind::Compile, Kind::Lint],
     written_by: |argv| is_compiler(program(argv)) || ["clang-tidy", "cppcheck"].contains(&program(argv)),

@@ -11,6 +11,7 @@ use crate::check::reading::{Finding, Level, Reading};
 /// The format.
 pub const FORMAT: Format = Format {
     id: "go-build",
+    is_document: false,
     names: &["go"],
     kinds: &[Kind::Compile, Kind::Lint],
     written_by: |argv| {

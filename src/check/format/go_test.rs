@@ -18,6 +18,7 @@ use crate::check::reading::{FAILED_KEPT, FailedTest, PROBLEMS_KEPT, Reading, Tes
 /// The format.
 pub const FORMAT: Format = Format {
     id: "go-test",
+    is_document: false,
     names: &["go"],
     kinds: &[Kind::Test],
     written_by: |argv| starts(argv, &["go"], "test"),

@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 /// The format.
 pub const FORMAT: Format = Format {
     id: "go-test-json",
+    is_document: false,
     names: &["go"],
     kinds: &[Kind::Test],
     written_by: |argv| {

@@ -10,6 +10,7 @@ use crate::check::reading::{Finding, Level, Reading};
 /// The format.
 pub const FORMAT: Format = Format {
     id: "javac",
+    is_document: false,
     names: &["javac"],
     kinds: &[Kind::Compile, Kind::Lint],
     written_by: |argv| ["javac", "mvn", "mvnw", "gradle", "gradlew", "ant"].contains(&program(argv)),

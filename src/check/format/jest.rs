@@ -12,6 +12,7 @@ use std::collections::BTreeSet;
 /// jest's text.
 pub const FORMAT: Format = Format {
     id: "jest",
+    is_document: false,
     names: &["jest"],
     kinds: &[Kind::Test],
     written_by: |argv| npm::starts(argv, &["jest"]),

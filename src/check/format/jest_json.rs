@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer};
 /// `{"numFailedTests":…,"testResults":[…]}`.
 pub const FORMAT: Format = Format {
     id: "jest-json",
+    is_document: true,
     names: &["jest", "vitest"],
     kinds: &[Kind::Test],
     written_by: |argv| npm::starts(argv, &["jest", "vitest"]),

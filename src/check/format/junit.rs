@@ -11,6 +11,7 @@ use crate::check::reading::{FailedTest, Finding, Level, Reading, TestCounts};
 /// A report of tests.
 pub const FORMAT: Format = Format {
     id: "junit",
+    is_document: true,
     names: &["junit"],
     kinds: &[Kind::Test],
     written_by: |argv| npm::asks(argv, &["junit", "xunit", "junit-xml"]),
@@ -20,6 +21,7 @@ pub const FORMAT: Format = Format {
 /// A report of a linter or compiler in the same form: failures are findings.
 pub const FINDINGS: Format = Format {
     id: "junit-findings",
+    is_document: true,
     names: &["junit"],
     kinds: &[Kind::Compile, Kind::Lint],
     written_by: FORMAT.written_by,

@@ -12,6 +12,7 @@ use crate::check::reading::{FailedTest, Reading, TestCounts};
 /// mocha's text: spec, dot, list and others that end alike.
 pub const FORMAT: Format = Format {
     id: "mocha",
+    is_document: false,
     names: &["mocha"],
     kinds: &[Kind::Test],
     written_by: |argv| npm::starts(argv, &["mocha"]),

@@ -33,6 +33,7 @@ mod npm;
 mod sarif;
 mod tally;
 mod tap;
+mod together;
 mod trx;
 mod tsc;
 mod vitest;
@@ -57,6 +58,8 @@ use std::borrow::Cow;
 pub struct Format {
     /// Its id, the name of its file, in kebab case.
     pub id: &'static str,
+    /// Whether it is one document, in which anything may stand that a test has said.
+    pub is_document: bool,
     /// The names by which a contract may ask for it (`format NAME`, `report "NAME"`). Formats may share one: the output shows
     /// which it is.
     pub names: &'static [&'static str],
@@ -88,8 +91,8 @@ pub trait Reader: Send {
     fn finish(self: Box<Self>) -> Option<Reading>;
 }
 
-/// All formats. Of several that recognise an output of which nothing else is known, the first counts: the more telling ones stand
-/// before those whose words occur elsewhere.
+/// All formats. Of several that recognise the same lines, the first counts: the more telling ones stand before those whose words
+/// occur elsewhere. How several make one reading is said in `together`.
 pub const ALL: &[Format] = &[
     // Documents, which may hold whatever a test has said.
     junit::FORMAT,
@@ -142,6 +145,7 @@ pub fn guessed(argv: &[&str], kind: Kind) -> Vec<&'static Format> {
 
 /// Reads output while it comes, by several formats at once.
 pub struct Scan {
+    formats: Vec<&'static Format>,
     readers: Vec<Box<dyn Reader>>,
     out: Partial,
     err: Partial,
@@ -162,6 +166,7 @@ impl Scan {
     #[must_use]
     pub fn new(formats: &[&'static Format]) -> Self {
         Self {
+            formats: formats.to_vec(),
             readers: formats.iter().map(|f| (f.reader)()).collect(),
             out: Partial::default(),
             err: Partial::default(),
@@ -170,7 +175,7 @@ impl Scan {
 
     /// Takes what was read from a stream.
     pub fn push(&mut self, stream: Stream, bytes: &[u8]) {
-        let Self { readers, out, err } = self;
+        let Self { formats: _, readers, out, err } = self;
         let partial = match stream {
             Stream::Out => out,
             Stream::Err => err,
@@ -190,7 +195,7 @@ impl Scan {
         partial.push(rest);
     }
 
-    /// Both streams have ended. The first format that recognises the output, by the order given.
+    /// Both streams have ended. What the formats that recognise the output say together.
     #[must_use]
     pub fn finish(mut self) -> Option<Reading> {
         for (stream, partial) in [(Stream::Out, &self.out), (Stream::Err, &self.err)] {
@@ -198,7 +203,8 @@ impl Scan {
                 tell(&mut self.readers, stream, &partial.0);
             }
         }
-        self.readers.into_iter().find_map(Reader::finish)
+        let readings = self.readers.into_iter().map(Reader::finish);
+        together::together(self.formats.into_iter().zip(readings).filter_map(|(f, reading)| Some((f, reading?))))
     }
 }
 
@@ -246,13 +252,17 @@ pub fn read(formats: &[&'static Format], stdout: &[u8], stderr: &[u8]) -> Option
 mod tests {
     use super::*;
     use crate::check::FORMATS;
+    use std::collections::BTreeSet;
 
     #[test]
     fn a_contract_may_write_every_name() {
+        let names = ALL.iter().flat_map(|f| f.names).copied();
+        let names: BTreeSet<&str> = ["auto"].into_iter().chain(names).collect();
+        assert_eq!(names, FORMATS.iter().copied().collect());
+        assert_eq!(names.len(), FORMATS.len(), "each once");
         for format in ALL {
             assert!(!format.names.is_empty() && !format.kinds.is_empty(), "{}", format.id);
             for name in format.names {
-                assert!(FORMATS.contains(name), "`{name}` of {}", format.id);
                 assert!(format.kinds.iter().any(|kind| named(name, *kind).iter().any(|f| f.id == format.id)));
             }
         }

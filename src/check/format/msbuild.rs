@@ -11,6 +11,7 @@ use crate::check::reading::{Finding, Level, Reading};
 /// The format.
 pub const FORMAT: Format = Format {
     id: "msbuild",
+    is_document: false,
     names: &["dotnet", "msbuild"],
     kinds: &[Kind::Compile, Kind::Lint],
     written_by: |argv| ["dotnet", "msbuild", "MSBuild", "xbuild", "csc"].contains(&program(argv)),
@@ -39,7 +40,9 @@ impl Reader for Msbuild {
         if line.starts_with("Build ") {
             self.failed |= line.starts_with("Build FAILED.") || line.starts_with("Build failed with ");
             self.known |= self.failed || line.starts_with("Build succeeded");
-        } else if let Some((count, "Error(s)" | "Warning(s)")) = line.split_once(' ') {
+        } else if line.ends_with("(s)")
+            && let Some((count, "Error(s)" | "Warning(s)")) = line.split_once(' ')
+        {
             self.known |= number(count).0.is_some();
         } else if line.starts_with("MSBuild version ") || line.starts_with("Microsoft (R) Build Engine version ") {
             self.known = true;
@@ -76,7 +79,7 @@ impl Msbuild {
 fn canonical(line: &str) -> Option<Finding> {
     // Every such line has one of these words; most lines have not even a colon before a blank.
     let words = [": error", ": warning", ": fatal error", ": Command line error"];
-    let at = memchr::memmem::find_iter(line.as_bytes(), b": ").find_map(|at| {
+    let at = memchr::memchr_iter(b':', line.as_bytes()).find_map(|at| {
         let rest = line.get(at..)?;
         words.iter().find(|word| rest.starts_with(**word)).map(|word| (at, *word))
     })?;

@@ -13,6 +13,7 @@ use serde::Deserialize;
 /// Text and JSON of mypy.
 pub const FORMAT: Format = Format {
     id: "mypy",
+    is_document: false,
     names: &["mypy"],
     kinds: &[Kind::Compile, Kind::Lint],
     written_by,

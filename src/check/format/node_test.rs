@@ -9,6 +9,7 @@ use crate::check::reading::{FailedTest, Reading, TestCounts};
 /// The reporter `spec`.
 pub const FORMAT: Format = Format {
     id: "node-test",
+    is_document: false,
     names: &["node"],
     kinds: &[Kind::Test],
     written_by: runs_tests,

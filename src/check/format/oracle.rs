@@ -7,7 +7,7 @@ use crate::check::reading::{FAILED_KEPT, FINDINGS_KEPT, Level, PROBLEMS_KEPT, Re
 ///
 /// - is the same in whatever pieces they come, with colours and with either end of lines;
 /// - is bounded, and no list is longer than its count;
-/// - by several formats is the reading of the first that recognises it.
+/// - by several formats is bounded, too, and there only where one of them recognises it.
 ///
 /// `seed` decides where the pieces end and where the colours stand.
 ///
@@ -18,7 +18,10 @@ pub fn output(stdout: &[u8], stderr: &[u8], seed: u64) -> Result<(), String> {
     for format in ALL {
         let whole = read(&[format], stdout, stderr);
         if let Some(reading) = &whole {
-            bounded(reading, format)?;
+            bounded(reading, format.id)?;
+            if reading.format != format.id {
+                return Err(format!("{} calls itself {}", format.id, reading.format));
+            }
         }
         same(format, "in pieces", &whole, &in_pieces(format, stdout, stderr, seed))?;
         if let (Some(out), Some(err)) = (plain(stdout), plain(stderr)) {
@@ -30,10 +33,11 @@ pub fn output(stdout: &[u8], stderr: &[u8], seed: u64) -> Result<(), String> {
         first = first.or(whole);
     }
     let all: Vec<_> = ALL.iter().collect();
-    if read(&all, stdout, stderr) != first {
-        return Err("all formats together read something else than the first that recognises it".to_owned());
+    match (read(&all, stdout, stderr), first) {
+        (None, None) => Ok(()),
+        (Some(all), Some(_)) => bounded(&all, "all formats"),
+        (all, first) => Err(format!("all formats together read {all:#?}\nthe first {first:#?}")),
     }
-    Ok(())
 }
 
 /// The same for bytes: a seed, standard output, a zero, standard error.
@@ -98,11 +102,7 @@ impl Dice {
     }
 }
 
-fn bounded(reading: &Reading, format: &Format) -> Result<(), String> {
-    let id = format.id;
-    if reading.format != id {
-        return Err(format!("{id} calls itself {}", reading.format));
-    }
+fn bounded(reading: &Reading, id: &str) -> Result<(), String> {
     for (level, count) in [(Level::Error, reading.errors), (Level::Warning, reading.warnings)] {
         let kept = reading.findings.iter().filter(|f| f.severity == level).count();
         if kept > FINDINGS_KEPT || u64::try_from(kept).is_ok_and(|kept| kept > count) {

@@ -14,6 +14,7 @@ use serde::Deserialize;
 /// Text and JSON of pylint.
 pub const FORMAT: Format = Format {
     id: "pylint",
+    is_document: false,
     names: &["pylint"],
     kinds: &[Kind::Lint],
     written_by,

@@ -13,6 +13,7 @@ use crate::check::reading::{FAILED_KEPT, FailedTest, Reading, TEXT_KEPT, TestCou
 /// Text of pytest.
 pub const FORMAT: Format = Format {
     id: "pytest",
+    is_document: false,
     names: &["pytest"],
     kinds: &[Kind::Test],
     written_by,
@@ -104,14 +105,25 @@ impl Pytest {
                 Some(counts) if self.framed || !self.is_printed() => self.sum(counts),
                 Some(_) => {}
                 // What a test printed may look like a heading.
-                None if title == "warnings summary" => self.zone = Zone::Progress,
+                None if matches!(title, "warnings summary" | "PASSES" | "XFAILURES" | "XPASSES") => {
+                    self.zone = Zone::Progress;
+                }
                 None => {}
             },
         }
     }
 
     fn sum(&mut self, counts: TestCounts) {
+        if !self.framed && self.last.is_some() && self.is_of_letters(counts) {
+            // Another session, that does not say that it starts (`-q`).
+            self.settle();
+        }
         self.open = self.open.saturating_sub(1);
+        if self.open == 0 && !self.is_printed() {
+            // What comes now is somebody else's.
+            self.zone = Zone::Progress;
+            self.letters = None;
+        }
         self.last = Some(Summary { counts, problem: self.stopped.take() });
     }
 
@@ -284,6 +296,10 @@ impl Reader for Pytest {
         self.settle();
         self.failed.into_iter().for_each(|test| reading.fail(test));
         self.problems.into_iter().for_each(|problem| reading.object(problem));
+        // A session that is torn after another one.
+        if u64::try_from(reading.failed_tests.len()).is_ok_and(|named| named > self.before.failed) {
+            reading.object("more failed tests are named than counted");
+        }
         reading.tests = Some(self.before);
         Some(reading)
     }

@@ -12,8 +12,14 @@ use crate::check::reading::{Finding, Level, Reading};
 use serde::Deserialize;
 
 /// Text and JSON of ruff.
-pub const FORMAT: Format =
-    Format { id: "ruff", names: &["ruff"], kinds: &[Kind::Lint], written_by, reader: || Box::new(Ruff::default()) };
+pub const FORMAT: Format = Format {
+    id: "ruff",
+    is_document: false,
+    names: &["ruff"],
+    kinds: &[Kind::Lint],
+    written_by,
+    reader: || Box::new(Ruff::default()),
+};
 
 fn written_by(argv: &[&str]) -> bool {
     launched(argv).0 == "ruff"

@@ -14,6 +14,7 @@ use crate::check::reading::{Finding, Level, Reading};
 /// Text of rustc, cargo and clippy.
 pub const FORMAT: Format = Format {
     id: "rustc",
+    is_document: false,
     names: &["cargo", "rustc", "clippy"],
     kinds: &[Kind::Compile, Kind::Lint],
     written_by,

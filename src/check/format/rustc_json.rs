@@ -12,6 +12,7 @@ use serde::Deserialize;
 /// JSON of rustc, cargo and clippy.
 pub const FORMAT: Format = Format {
     id: "rustc-json",
+    is_document: false,
     names: &["cargo", "rustc", "clippy"],
     kinds: &[Kind::Compile, Kind::Lint],
     written_by,

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 /// A log of findings.
 pub const FORMAT: Format = Format {
     id: "sarif",
+    is_document: true,
     names: &["sarif"],
     kinds: &[Kind::Lint, Kind::Compile],
     written_by: |argv| npm::asks(argv, &["sarif"]),

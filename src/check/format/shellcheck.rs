@@ -10,6 +10,7 @@ use serde::Deserialize;
 /// The format.
 pub const FORMAT: Format = Format {
     id: "shellcheck",
+    is_document: false,
     names: &["shellcheck"],
     kinds: &[Kind::Lint],
     written_by: |argv| program(argv) == "shellcheck",

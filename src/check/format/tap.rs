@@ -12,6 +12,7 @@ use crate::check::reading::{FAILED_KEPT, FailedTest, Reading, TestCounts};
 /// The Test Anything Protocol.
 pub const FORMAT: Format = Format {
     id: "tap",
+    is_document: false,
     names: &["tap", "node"],
     kinds: &[Kind::Test],
     written_by: |argv| {
@@ -186,16 +187,10 @@ impl Tap {
             // Another document follows.
             self.close(0);
         }
-        let path = self.path(depth);
-        let name = if point.name.is_empty() {
-            point.number.map_or_else(|| "unnamed".to_owned(), |number| number.to_string())
-        } else {
-            unescaped(point.name)
-        };
         let level = self.level(depth);
         level.points = level.points.saturating_add(1);
         level.numbered |= level.points == 1 && point.number == Some(1);
-        level.below = point.opens.then(|| name.clone());
+        level.below = point.opens.then(|| point.shown());
         if let Some(plan) = level.plan.filter(|plan| !plan.first || point.number.is_some_and(|n| n > plan.count)) {
             let shown = point.number.unwrap_or(level.points);
             level.object(format!("test {shown} is outside of the plan 1..{}", plan.count));
@@ -208,7 +203,8 @@ impl Tap {
         };
         *count = count.saturating_add(1);
         if point.directive.is_none() && !point.ok {
-            let name = tally::path(path.iter().map(String::as_str).chain([name.as_str()]));
+            let name = point.shown();
+            let name = tally::path(self.path(depth).iter().map(String::as_str).chain([name.as_str()]));
             self.failure = Some((depth, FailedTest { name, ..FailedTest::default() }, Message::default()));
         }
         self.after_point = Some(depth * INDENT);
@@ -380,6 +376,17 @@ struct Point<'a> {
 enum Directive {
     Skip,
     Todo,
+}
+
+impl Point<'_> {
+    /// How it is called: by its name, or by its number.
+    fn shown(&self) -> String {
+        if self.name.is_empty() {
+            self.number.map_or_else(|| "unnamed".to_owned(), |number| number.to_string())
+        } else {
+            unescaped(self.name)
+        }
+    }
 }
 
 fn point(text: &str) -> Option<Point<'_>> {

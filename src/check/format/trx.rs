@@ -11,6 +11,7 @@ use crate::check::reading::{FailedTest, Reading, TestCounts};
 /// A report of tests.
 pub const FORMAT: Format = Format {
     id: "trx",
+    is_document: true,
     names: &["trx"],
     kinds: &[Kind::Test],
     // It is written to a file.

@@ -8,6 +8,7 @@ use crate::check::reading::{Finding, Level, Reading};
 /// `a.ts(1,7): error TS2322: …` and `a.ts:1:7 - error TS2322: …`.
 pub const FORMAT: Format = Format {
     id: "tsc",
+    is_document: false,
     names: &["tsc"],
     kinds: &[Kind::Compile, Kind::Lint],
     written_by: |argv| npm::starts(argv, &["tsc", "vue-tsc", "tsgo"]),

@@ -11,6 +11,7 @@ use crate::check::reading::{FAILED_KEPT, FailedTest, Reading, TEXT_KEPT, TestCou
 /// Text of unittest, and of what runs it (Django).
 pub const FORMAT: Format = Format {
     id: "unittest",
+    is_document: false,
     names: &["unittest"],
     kinds: &[Kind::Test],
     written_by,

@@ -11,6 +11,7 @@ use crate::check::reading::{FAILED_KEPT, FailedTest, Reading, TestCounts};
 /// vitest's text.
 pub const FORMAT: Format = Format {
     id: "vitest",
+    is_document: false,
     names: &["vitest"],
     kinds: &[Kind::Test],
     written_by: |argv| npm::starts(argv, &["vitest"]),

@@ -313,6 +313,23 @@ mod tests {
     }
 
     #[test]
+    fn render_never_panics_any_width() {
+        let text = "a\tb\u{301}日本\u{200b}\r\n\u{1f468}\u{200d}\u{1f469}\t\t\n\nend";
+        let mut sources = Sources::default();
+        let id = sources.add(Source::new("f", text));
+        let starts: Vec<usize> = text.char_indices().map(|(i, _)| i).chain([text.len()]).collect();
+        for width in 1..=500 {
+            let start = starts[width % starts.len()];
+            let end = starts[(width * 7 / 3) % starts.len()].max(start);
+            let place = Place::new(id, Span::new(start, end));
+            let diagnostic =
+                Diagnostic::error(Code("c"), "日本 m".repeat(9)).label(place, "here").help("h ".repeat(40));
+            let out = diagnostics(&sources, &[diagnostic], width % 2 == 0, width);
+            assert!(out.contains("here"), "{width}: {out}");
+        }
+    }
+
+    #[test]
     fn a_long_line_is_shown_around_the_place() {
         let text = format!("{}HERE{}\nnext", "é".repeat(5_000), "日".repeat(5_000));
         for spans in [&[(10_000, 10_004)][..], &[(0, 20_000)], &[(25_003, 25_004)], &[(0, 2), (25_001, 25_004)]] {
@@ -323,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_hostile_reaches_the_terminal() {
+    fn render_is_control_free() {
         let out = shown("a\u{202e}b\u{1b}[2J\u{85}c\n", &[(0, 1)]);
         assert!(out.contains("a\u{fffd}b?[2J??c"), "{out:?}");
     }

@@ -148,7 +148,8 @@ impl Rows {
             (Status::Skipped, Some(detail)) => format!("skipped: {detail}"),
             (Status::Flaky, _) => format!("flaky: passed on try {}", step.tries),
             (Status::Passed | Status::PassedWithWarnings, Some(detail)) => {
-                format!("{} ({detail})", visible(step.command.as_bytes()))
+                let tests = step.tests.filter(|tests| tests.ran() > 0).map(|tests| format!("{}, ", counts(&tests)));
+                format!("{} ({}{detail})", visible(step.command.as_bytes()), tests.unwrap_or_default())
             }
             (status, detail) => detail.clone().unwrap_or_else(|| status.name().replace('_', " ")),
         };

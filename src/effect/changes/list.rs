@@ -376,7 +376,7 @@ mod tests {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(512) })]
 
         #[test]
-        fn what_is_written_is_read_back(files in proptest::collection::vec(any_file(), 0..12), nul: bool) {
+        fn nul_list_roundtrip(files in proptest::collection::vec(any_file(), 0..12), nul: bool) {
             for format in [ListFormat::Names, ListFormat::NameStatus, ListFormat::Raw] {
                 let mut want = files.clone();
                 if format == ListFormat::Names {

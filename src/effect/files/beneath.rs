@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_outside_is_opened() {
+    fn import_escape_refused() {
         let (_dir, beneath) = tree();
         for (text, want) in [
             ("d/f", Ok(&b"content"[..])),

@@ -146,6 +146,7 @@ mod tests {
     /// A format of its own: `ok` and `no` on lines.
     static WORDS: Format = Format {
         id: "words",
+        is_document: false,
         names: &["words"],
         kinds: &[crate::check::Kind::Test],
         written_by: |_| false,
@@ -203,8 +204,8 @@ mod tests {
     fn only_what_was_written() {
         type Step = fn(&std::path::Path);
         let write = |path: &std::path::Path, text: &str| std::fs::write(path, text).unwrap();
-        type Case = (&'static str, &'static str, Step, Option<(u64, u64, usize)>);
-        let cases: &[Case] = &[
+        type Case<'a> = (&'a str, &'a str, Step, Option<(u64, u64, usize)>);
+        let cases: &[Case<'_>] = &[
             ("nothing", "r/**", |_| {}, None),
             ("nowhere", "none/*.xml", |_| {}, None),
             ("replaced by the same", "r/a", |r| std::fs::write(r.join("r/a"), "ok\n").unwrap(), Some((1, 0, 0))),

@@ -328,8 +328,29 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(256) })]
+        /// The index says whose the bytes are, in the order in which they came: read along it, each stream is whole.
         #[test]
-        fn both_ends_are_exact(pieces in prop::collection::vec((any::<u8>(), 0_usize..150_000), 0..8)) {
+        fn interleaving_order_index_monotone(pieces in prop::collection::vec((any::<bool>(), "[a-z\n]{1,20}"), 0..20)) {
+            let stream = |out: bool| if out { Stream::Out } else { Stream::Err };
+            let pieces: Vec<(Stream, Vec<u8>)> = pieces.into_iter().map(|(out, p)| (stream(out), p.into_bytes())).collect();
+            let (output, log, index) = run(&pieces, 1 << 20, &Secrets::default());
+            let both: Vec<u8> = pieces.iter().flat_map(|(_, bytes)| bytes.clone()).collect();
+            prop_assert_eq!(&log, &both);
+            let (mut out, mut err, mut rest) = (Vec::new(), Vec::new(), log.as_slice());
+            for line in index.lines() {
+                let (whose, length) = line.split_at(2);
+                let (bytes, left) = rest.split_at(length.parse().unwrap());
+                prop_assert!(!bytes.is_empty());
+                if whose == "o " { out.extend(bytes) } else { err.extend(bytes) }
+                rest = left;
+            }
+            // One stream alone has no index.
+            if index.is_empty() { out.extend(rest) } else { prop_assert!(rest.is_empty()) }
+            prop_assert_eq!((output.stdout.text().to_vec(), output.stderr.text().to_vec()), (out, err));
+        }
+
+        #[test]
+        fn output_head_tail_exact(pieces in prop::collection::vec((any::<u8>(), 0_usize..150_000), 0..8)) {
             let mut ends = Ends::default();
             let mut all = Vec::new();
             for (byte, length) in pieces {

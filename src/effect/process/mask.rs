@@ -139,7 +139,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(512) })]
         #[test]
-        fn where_pieces_end_makes_no_difference(
+        fn redaction_chunk_invariant(
             secrets in prop::collection::vec("[ab]{8,12}", 1..4),
             text in "[abc]{0,200}",
             cuts in prop::collection::vec(1_usize..20, 0..40),
@@ -160,7 +160,18 @@ mod tests {
             }
             // What no secret covers is still there.
             prop_assert_eq!(out.iter().filter(|b| **b == b'c').count(), text.bytes().filter(|b| *b == b'c').count());
-            prop_assert_eq!(secrets.mask(&whole), whole);
+        }
+
+        #[test]
+        fn redaction_idempotent(secrets in prop::collection::vec("[ab*]{8,12}", 0..4), text in "[ab*c]{0,200}") {
+            let secrets = Secrets::new(secrets.into_iter().map(String::into_bytes));
+            let once = secrets.mask(text.as_bytes());
+            let holds = |text: &[u8]| secrets.0.iter().any(|s| text.windows(s.len()).any(|w| w == s.as_slice()));
+            // What stands for a secret may make another one with its neighbours, if that has stars itself.
+            if !holds(&once) {
+                prop_assert_eq!(secrets.mask(&once), once);
+            }
+            prop_assert!(holds(text.as_bytes()) || secrets.mask(text.as_bytes()) == text.as_bytes());
         }
     }
 }

@@ -60,6 +60,11 @@ fn by_cause(step: &Step, record: &StepRecord) -> &'static str {
             "this is the machine's fault, not the change's: look at the detail and run again"
         }
         (_, Some(Cause::Signal)) => "it was killed from outside or crashed: look at its output, and at memory limits",
+        (_, Some(Cause::ExitCode)) if step.kind == Kind::Test && !step.setup && record.tests.is_none() => {
+            by_code(code).unwrap_or(
+                "its output names no failed test: read its end for what stopped it, and run the command by itself first",
+            )
+        }
         _ if step.setup => "repair the setup step; nothing behind it was checked",
         _ => by_code(code).unwrap_or_else(|| by_kind(step.kind)),
     }
@@ -117,7 +122,7 @@ mod tests {
         use Status::{Errored, Failed, Skipped, TimedOut};
         for (kind, status, cause, code, tries, want) in [
             (Kind::Test, TimedOut, TimeLimit, "verification_timeout", 1, "hangs"),
-            (Kind::Test, Failed, ExitCode, "", 1, "first failing test"),
+            (Kind::Test, Failed, ExitCode, "", 1, "names no failed test"),
             (Kind::Test, Failed, ExitCode, "", 3, "all of 3 tries"),
             (Kind::Test, Failed, NoEvidence, "", 1, "cannot be read"),
             (Kind::Test, Failed, TooFewTests, "", 1, "fewer tests"),
