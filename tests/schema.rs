@@ -286,7 +286,7 @@ fn all_kinds_of_records() {
     project.write_bytes(b"src/\xff.c", "x");
     let args = ["run", "--keep-going", "--subject", "S", "--last", "--grant-env", "SECRET", "--format", "json"];
     let report = project.run(&args);
-    let report = report.exits(21).json();
+    let report = report.exits(41).json();
     for status in ["failed", "flaky", "skipped", "timed_out", "passed"] {
         assert!(report["steps"].as_array().unwrap().iter().any(|s| s["status"] == status), "{status}: {report:#}");
     }
@@ -324,8 +324,12 @@ fn all_kinds_of_records() {
 #[test]
 fn recovered_sharded_merged_and_saved() {
     let contract = "vplan 1\ncheck a: true\ncheck b: false\ncheck c: sh -c \"exit 2\"\n";
-    let project = Project::git_with(&[("contracts/verify.vplan", contract), ("package.json", "{\"scripts\":{}}\n")]);
-    let saved = project.run(&["plan", "--all", "-o", "../p.json", "--format", "json"]);
+    let project = Project::git_with(&[
+        ("contracts/verify.vplan", contract),
+        ("package.json", "{\"scripts\":{}}\n"),
+        ("Makefile", "all:\n"),
+    ]);
+    let saved = project.run(&["plan", "--all", "--keep-going", "-o", "../p.json", "--format", "json"]);
     saved.exits(0).json();
     keeps("plan-written", &saved.json());
     keeps("plan", &parse(&project.read("../p.json")));
@@ -333,14 +337,19 @@ fn recovered_sharded_merged_and_saved() {
     let ran = project.run(&["run", "--changed", "a", "--keep-going", "--command", "npm run nope", "--format", "json"]);
     assert!(!ran.json()["rewrites"].as_array().unwrap().is_empty(), "{}", ran.out());
     for shard in ["1/2", "2/2"] {
-        let ran = project.run(&["run", "--plan", "../p.json", "--shard", shard, "--keep-going", "--format", "json"]);
+        let ran = project.run(&["run", "--plan", "../p.json", "--shard", shard, "--format", "json"]);
         project.write(format!("../{}.json", &shard[..1]), &ran.stdout);
         ran.json();
     }
     project.run(&["merge", "../1.json", "../2.json", "--format", "json"]).json();
     project.write("contracts/verify.vplan", contract.replace("exit 2", "exit 3"));
     project.run(&["run", "--plan", "../p.json", "--allow-drift", "--format", "json"]).json();
-    assert!(records_keep(&project).contains(&"plan.rewritten".to_owned()) || !project.exists(".vplan/runs"));
+    // While it runs, too.
+    project
+        .run(&["run", "--changed", "a", "--keep-going", "--command", "make nope", "--no-preflight", "--format", "json"])
+        .json();
+    let types = records_keep(&project);
+    assert!(types.contains(&"plan.rewritten".to_owned()), "{types:?}");
     for words in [
         &["recover", "--command", "make", "--command", "make clean", "--failed", "1", "--exit", "1"][..],
         &["recover", "--command", "cd a && b", "--failed", "1", "--exit", "1"],
@@ -438,6 +447,27 @@ fn a_loop_and_a_killed_run() {
     for words in [&["details", name][..], &["report", name], &["runs"], &["stats"], &["status"]] {
         project.run(&[words, &["--format", "json"]].concat()).exits(0).json();
     }
+}
+
+#[test]
+fn a_pass_that_is_kept_and_stands_for_a_step() {
+    let contract = "vplan 1\ncheck one {\n  run cat src/a\n  inputs \"src/**\"\n}\n";
+    let project = Project::git_with(&[("contracts/verify.vplan", contract), ("src/a", "1\n")]);
+    for status in ["passed", "cached"] {
+        let report = project.run(&["run", "--changed-none", "--format", "json"]).exits(0).json();
+        assert_eq!(report["steps"][0]["status"], status, "{report:#}");
+    }
+    project.run(&["run", "--changed-none", "--confirm", "--format", "json"]).exits(0).json();
+    let state = project.parent().join("home/state/vplan");
+    let results = std::fs::read_dir(state).unwrap().next().unwrap().unwrap().path().join("results");
+    let files = std::fs::read_dir(results).unwrap().map(|e| e.unwrap().path());
+    let kept: Vec<String> = files
+        .filter(|path| path.file_name().unwrap().len() == 64)
+        .map(|path| std::fs::read_to_string(path).unwrap())
+        .collect();
+    assert_eq!(kept.len(), 1);
+    kept.iter().for_each(|text| keeps("kept-pass", &parse(text.lines().nth(1).unwrap())));
+    records_keep(&project);
 }
 
 #[test]
