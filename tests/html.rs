@@ -32,7 +32,10 @@ fn page(foreign: &str) -> String {
     );
     project.write("package.json", "{\"scripts\":{}}\n");
     project.write("foreign.txt", foreign);
-    project.write("loud.sh", "echo 'TAP version 13'\necho 1..1\nprintf 'not ok 1 - '\ncat foreign.txt\ncat foreign.txt >&2\nexit 1\n");
+    project.write(
+        "loud.sh",
+        "echo 'TAP version 13'\necho 1..1\nprintf 'not ok 1 - '\ncat foreign.txt\ncat foreign.txt >&2\nexit 1\n",
+    );
     project.commit("all there is");
     project.run(&["run", "--changed", "loud.sh", "--keep-going"]).exits(42);
     project.run(&["report", "--html", "page.html"]).exits(0).says("wrote `page.html`");

@@ -125,7 +125,7 @@ fn matches_reference(c: &Compilation) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(config(1536))]
+    #![proptest_config(config(1024))]
 
     #[test]
     fn compile_matches_reference(c in prop_oneof![compilation(), varied()]) {
@@ -151,7 +151,10 @@ fn cases_of_the_reference_are_worth_comparing() {
         waits += usize::from(right.steps.iter().any(|s| !s.behind.is_empty()));
         origins.extend(right.steps.iter().map(|s| s.origin));
     }
-    assert!(steps > 200 && omitted > 200 && tiers > 100 && waits > 50 && refused > 0, "{steps} {omitted} {tiers} {waits} {refused}");
+    assert!(
+        steps > 200 && omitted > 200 && tiers > 100 && waits > 50 && refused > 0,
+        "{steps} {omitted} {tiers} {waits} {refused}"
+    );
     assert_eq!(origins.len(), 4);
 }
 

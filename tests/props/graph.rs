@@ -15,7 +15,8 @@ fn needing(count: usize, edges: &[(usize, usize)]) -> String {
     let mut text = String::from("vplan 1\n");
     for needer in 0..count {
         text += &format!("check c{needer} {{\n  run tool {needer}\n");
-        let mut needed: Vec<String> = edges.iter().filter(|(_, n)| *n == needer).map(|(a, _)| format!("c{a}")).collect();
+        let mut needed: Vec<String> =
+            edges.iter().filter(|(_, n)| *n == needer).map(|(a, _)| format!("c{a}")).collect();
         needed.sort();
         needed.dedup();
         if !needed.is_empty() {

@@ -4,10 +4,10 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use vplan::arbitrary::lang::{Style, contract, damaged, style, text};
 use vplan::base::diagnostic::{Diagnostic, Diagnostics};
+use vplan::base::inert::inert;
 use vplan::base::source::{Source, Sources};
 use vplan::base::span::SourceId;
 use vplan::base::unit::{MAX_INTEGER, parse_duration, parse_size, show_duration, show_size};
-use vplan::base::inert::inert;
 use vplan::base::word::{is_bidi_control, is_unsafe_to_show, quote_string};
 use vplan::contract::Contract;
 use vplan::contract::draft::Draft;
@@ -54,9 +54,24 @@ fn said(text: &str) -> Vec<(String, Vec<(usize, usize)>)> {
 
 /// Settings that may be written once, each with a value.
 const ONCE: [&str; 18] = [
-    "describe \"a\"", "dir \"a\"", "timeout 5s", "retries 1", "exit 0 1", "skip-exit 77", "tier 1", "tags a",
-    "needs b", "produces \"a/**\"", "cleans \"b/**\"", "requires \"c/**\"", "inputs \"src/**\"", "setup", "always",
-    "exclusive db", "severity warning", "optional",
+    "describe \"a\"",
+    "dir \"a\"",
+    "timeout 5s",
+    "retries 1",
+    "exit 0 1",
+    "skip-exit 77",
+    "tier 1",
+    "tags a",
+    "needs b",
+    "produces \"a/**\"",
+    "cleans \"b/**\"",
+    "requires \"c/**\"",
+    "inputs \"src/**\"",
+    "setup",
+    "always",
+    "exclusive db",
+    "severity warning",
+    "optional",
 ];
 
 proptest! {

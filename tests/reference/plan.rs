@@ -97,10 +97,8 @@ pub fn right(declared: Option<&Contract>, empty: &Contract, request: &Request, f
         if wanted.iter().any(|i| request.skip.iter().any(|s| s.name == checks[*i].id)) {
             return None;
         }
-        let more: Vec<usize> = wanted
-            .into_iter()
-            .filter(|i| !places.contains_key(i) && world.has_its_files(&checks[*i], &[0]))
-            .collect();
+        let more: Vec<usize> =
+            wanted.into_iter().filter(|i| !places.contains_key(i) && world.has_its_files(&checks[*i], &[0])).collect();
         if more.is_empty() {
             break;
         }
@@ -121,7 +119,10 @@ pub fn right(declared: Option<&Contract>, empty: &Contract, request: &Request, f
     let mut files: BTreeMap<usize, BTreeSet<(Vec<u8>, Vec<u8>)>> = BTreeMap::new();
     for (i, through) in &places {
         let is_same = |j: &&usize| {
-            !checks[*i].named && !checks[**j].named && work(&checks[*i]).is_some() && work(&checks[*i]) == work(&checks[**j])
+            !checks[*i].named
+                && !checks[**j].named
+                && work(&checks[*i]).is_some()
+                && work(&checks[*i]) == work(&checks[**j])
         };
         let first = *places.keys().find(is_same).filter(|j| *j < i).unwrap_or(i);
         stands_for.insert(*i, first);
@@ -271,9 +272,7 @@ impl World<'_> {
             })
         };
         let all = self.existing(check.dir.as_bytes());
-        all.into_iter()
-            .filter(|(path, _)| places.iter().any(|p| around(path, &check.placements[*p])))
-            .collect()
+        all.into_iter().filter(|(path, _)| places.iter().any(|p| around(path, &check.placements[*p]))).collect()
     }
 
     fn has_its_files(&self, check: &Check, places: &[usize]) -> bool {

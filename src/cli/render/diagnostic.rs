@@ -280,7 +280,8 @@ mod tests {
             let start = starts[width % starts.len()];
             let end = starts[(width * 7 / 3) % starts.len()].max(start);
             let place = Place::new(id, Span::new(start, end));
-            let diagnostic = Diagnostic::error(Code("c"), "日本 m".repeat(9)).label(place, "here").help("h ".repeat(40));
+            let diagnostic =
+                Diagnostic::error(Code("c"), "日本 m".repeat(9)).label(place, "here").help("h ".repeat(40));
             let out = diagnostics(&sources, &[diagnostic], width % 2 == 0, width);
             assert!(out.contains("here"), "{width}: {out}");
         }
