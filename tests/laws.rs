@@ -150,6 +150,8 @@ fn json_and_text_report_same_codes() {
             .collect();
         codes.sort();
         codes.dedup();
+        // The last line sums up.
+        told.retain(|code| code != "vplan::contract::invalid");
         told.sort();
         told.dedup();
         assert!(!codes.is_empty());
