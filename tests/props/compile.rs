@@ -125,7 +125,7 @@ fn matches_reference(c: &Compilation) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(config(1536))]
+    #![proptest_config(config(1024))]
 
     #[test]
     fn compile_matches_reference(c in prop_oneof![compilation(), varied()]) {

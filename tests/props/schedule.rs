@@ -56,7 +56,9 @@ proptest! {
             }
         }
         for (step, record) in played.records.iter().enumerate() {
-            prop_assert_eq!(starts.get(&step).copied().unwrap_or(0), record.tries, "{}", record.id);
+            // What was discarded, or cancelled before it could say anything, tells of no try.
+            let started = starts.get(&step).copied().unwrap_or(0);
+            prop_assert!(record.tries <= started && (record.tries == started || !record.status.is_pass()), "{}", record.id);
         }
     }
 
