@@ -203,9 +203,17 @@ impl Scan {
                 tell(&mut self.readers, stream, &partial.0);
             }
         }
-        let readings = self.readers.into_iter().map(Reader::finish);
+        let readings = self.readers.into_iter().map(|reader| reader.finish().map(as_counted));
         together::together(self.formats.into_iter().zip(readings).filter_map(|(f, reading)| Some((f, reading?))))
     }
+}
+
+/// Counts are the summary's. What else looks like a failed test was printed by one, unless something is wrong.
+fn as_counted(mut reading: Reading) -> Reading {
+    if let Some(tests) = reading.tests.filter(|_| reading.problems.is_empty()) {
+        reading.failed_tests.truncate(usize::try_from(tests.failed).unwrap_or(usize::MAX));
+    }
+    reading
 }
 
 impl Partial {

@@ -77,7 +77,7 @@ mod tests {
     #[test]
     fn tests_of_several_tools_are_added_up() {
         let cargo = "running 1 test\ntest a ... ok\n\ntest result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n";
-        let pytest = "..F [100%]\nFAILED t.py::test_a - assert 0\n1 failed, 2 passed in 0.01s\n";
+        let pytest = "..F [100%]\n=== short test summary info ===\nFAILED t.py::test_a - assert 0\n1 failed, 2 passed in 0.01s\n";
         for text in [format!("{cargo}{pytest}"), format!("{pytest}{cargo}")] {
             let reading = read(&guessed(&["make", "check"], Kind::Test), text.as_bytes(), b"").unwrap();
             assert_eq!(reading.format, "cargo-test+pytest");
