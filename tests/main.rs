@@ -31,6 +31,7 @@ mod language;
 mod laws;
 mod readings;
 mod readme;
+#[allow(clippy::needless_range_loop, clippy::type_complexity, reason = "naive on purpose, to be read like the rules")]
 mod reference;
 mod records;
 mod reports;

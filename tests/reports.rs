@@ -268,7 +268,7 @@ fn junit_and_sarif() {
     ran.exits(42).warns("failed: 1 failed");
     assert!(ran.out().starts_with("<?xml") && ran.out().ends_with("</testsuites>\n"), "{}", ran.out());
     let ran = project.run(&["run", "--changed-none", "--only", "unit", "--no-recover", "--sarif", "-"]);
-    is_sarif(&ran.exits(42).json()).unwrap();
+    is_sarif(&serde_json::from_slice(&ran.exits(42).stdout).unwrap()).unwrap();
 }
 
 #[test]

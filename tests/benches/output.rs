@@ -4,7 +4,6 @@
 //!
 //! The aim: 500 MB/s for lines that do not concern the format, 100 MB/s by all.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::disallowed_methods, clippy::panic)]
-#![allow(clippy::disallowed_methods)]
 
 use criterion::{BenchmarkId, Criterion, Throughput};
 use std::fmt::Write as _;

@@ -276,7 +276,7 @@ fn expansion_counted_before_built() {
     let doubling: String = (0..60).rev().map(|i| format!("paths p{i} = p{} p{}\n", i + 1, i + 1)).collect();
     let braces = "{a,b}".repeat(60);
     let checks: Vec<String> = (0..3_000).map(|i| format!("c{i}")).collect();
-    let sequence = format!("sequence {}\n", vec!["*"; 2].join(" -> "));
+    let sequence = format!("sequence {}\n", ["*"; 2].join(" -> "));
     for text in [
         format!("paths p60 = \"a\"\n{doubling}whenChangedAny p0 {{\n  check a: true\n}}\n"),
         format!("whenChangedAny \"{braces}\" {{\n  check a: true\n}}\n"),

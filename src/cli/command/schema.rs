@@ -371,6 +371,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "a test reads the sources")]
     fn each_command_with_a_document_has_its_schema() {
         let dir = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/cli/command");
         let commands = super::super::help::subcommand(None).unwrap();
