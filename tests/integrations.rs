@@ -34,6 +34,8 @@ fn command(project: &Project, program: &str, args: &[&str]) -> Command {
     let home = project.parent().join("home");
     command.args(args).current_dir(project.root()).env("PATH", path()).env("HOME", &home);
     command.env("XDG_STATE_HOME", home.join("state")).env_remove("GITHUB_ACTIONS").stdin(Stdio::null());
+    // In CI an empty change set has to be asked for.
+    command.env_remove("CI");
     command
 }
 
