@@ -196,15 +196,6 @@ impl RunRecord {
     }
 }
 
-/// Writes the memo of a run that is over ([`crate::run::stop`]) into its folder, as a whole.
-///
-/// # Errors
-/// What the system reports; a folder that is a symlink.
-pub fn write_stop(run: &Path, memo: &str) -> io::Result<()> {
-    let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    replace(openat(CWD, run, flags, Mode::empty())?.as_fd(), crate::run::stop::FILE, memo.as_bytes())
-}
-
 impl Drop for RunRecord {
     fn drop(&mut self) {
         self.release();

@@ -209,13 +209,11 @@ fn steps(out: &mut String, report: &Report, plan: &Plan, record: &Record) {
     for (index, step) in report.steps.iter().enumerate() {
         self::step(out, index, step, planned.get(step.id.as_str()).copied(), shown.get(&index));
     }
-    for (name, list) in [("earlier evidence that no longer counts", &report.superseded)] {
-        if !list.is_empty() {
-            let _ = writeln!(out, "<h3>{name}</h3>");
-            for (index, step) in list.iter().enumerate() {
-                self::step(out, report.steps.len() + index, step, None, None);
-            }
-        }
+    if !report.superseded.is_empty() {
+        out.push_str("<h3>earlier evidence that no longer counts</h3>\n");
+    }
+    for (index, step) in report.superseded.iter().enumerate() {
+        self::step(out, report.steps.len() + index, step, None, None);
     }
     out.push_str("</section>\n");
 }
