@@ -122,11 +122,10 @@ proptest! {
 
     /// What comes behind a faulty line takes nothing away of what was said about it.
     #[test]
-    fn error_recovery_monotone(contract in contract(), fault in "(bogus|check|tier 9|paths x|timeout 5) [a-z\"'{]{0,6}", garbage in "[ -~\n]{0,80}") {
+    fn error_recovery_monotone(contract in contract(), fault in "(bogus|check|tier 9|paths x|timeout 5) [a-z]{0,6}", garbage in "[ -~\n]{0,80}") {
         let whole = format!("{}{}\n", contract.write(Style::plain()).trim_end_matches('\n').to_owned() + "\n", fault);
         let before = said(&whole);
-        // A block that the fault opened goes on, so only what it said about its own line is compared.
-        prop_assume!(!fault.trim_end().ends_with('{') && !fault.contains(['"', '\'']));
+        // No fault opens a block or a string, which would go on behind it.
         let after = said(&format!("{whole}{garbage}"));
         for one in &before {
             prop_assert!(after.contains(one), "{:?} of {:?} is gone behind {:?}", one, fault, garbage);
@@ -177,15 +176,19 @@ proptest! {
         prop_assert!(!said(&text).is_empty(), "{:?}", text);
     }
 
-    /// An empty place is where a line, or the text, ends: something is missing there.
+    /// An empty place is where a line, or the text, ends: something is missing there. A command without a program is missing where
+    /// it should stand, behind its variables; what a glob lacks, inside its quotes. So this is about syntax.
     #[test]
     fn span_is_not_empty_unless_eof(text in damaged()) {
         for diagnostic in told(&text).diagnostics {
             let span = diagnostic.labels.first().map(|l| l.place.span).unwrap_or_default();
             let rest = text.get(span.start..).unwrap_or("");
-            let at_end = rest.trim_start_matches([' ', '\t', '\r', '\\']).starts_with('\n') || rest.trim().is_empty();
+            // A comment is no content: what is missing is missing in front of it.
+            let at_end = rest.trim_start_matches([' ', '\t', '\r', '\\']).starts_with(['\n', '#']) || rest.trim().is_empty();
             let whole = span.start == 0 && span.end == 0;
-            prop_assert!(span.start < span.end || at_end || whole, "{}: {:?} in\n{}", diagnostic.code, span, text);
+            let code = diagnostic.code.to_string();
+            let no_command = code == "vplan::lang::command_empty" || !code.starts_with("vplan::lang::");
+            prop_assert!(span.start < span.end || at_end || whole || no_command, "{}: {:?} in\n{}", diagnostic.code, span, text);
         }
     }
 
