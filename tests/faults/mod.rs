@@ -1,8 +1,13 @@
 //! What must be withstood.
 
+mod calls;
 mod escape;
 mod git;
 mod harness;
+mod hostile;
 mod output;
 mod records;
 mod run;
+mod storage;
+mod sweep;
+mod world;

@@ -1,0 +1,1 @@
+//! What if any one system call is the last, or fails?

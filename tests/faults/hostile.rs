@@ -1,0 +1,1 @@
+//! What if names, contents, links, variables or repositories are meant to do harm?

@@ -1,0 +1,1 @@
+//! What if processes, descriptors, memory, time or the terminal misbehave?
