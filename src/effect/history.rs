@@ -4,7 +4,7 @@
 //! could have put anything there. What is no record of vplan's is passed over.
 
 use super::process::program::say;
-use super::records::{EVENTS, FOLDER, RUNS};
+use super::records::{EVENTS, FOLDER, REPORT, RUNS};
 use super::step::log_name;
 use crate::base::unit::show_size;
 use crate::base::word::visible;
@@ -210,8 +210,8 @@ impl History {
     /// # Errors
     /// Why it cannot be read, for people.
     pub fn report(&self, id: &str) -> Result<Option<Report>, String> {
-        let Some(bytes) = self.file(id, "report.json")? else { return Ok(None) };
-        let part = merge::read("report.json", &bytes).map_err(|e| e.message)?;
+        let Some(bytes) = self.file(id, REPORT)? else { return Ok(None) };
+        let part = merge::read(REPORT, &bytes).map_err(|e| e.message)?;
         Ok(Some(part.report))
     }
 

@@ -26,6 +26,7 @@ pub mod process;
 pub mod propose;
 pub mod records;
 pub mod reuse;
+pub mod settle;
 mod signals;
 pub mod state_dir;
 mod step;

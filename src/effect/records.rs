@@ -15,6 +15,7 @@ use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The folder at the root.
@@ -23,6 +24,8 @@ pub const FOLDER: &str = ".vplan";
 pub const RUNS: &str = "runs";
 /// The journal of a run.
 pub const EVENTS: &str = "events.jsonl";
+/// The report of a run that has come to its end.
+pub const REPORT: &str = "report.json";
 /// What is set aside so that a run that fills the disk can still say how it ended, in bytes.
 const RESERVE: u64 = 64 * 1024;
 
@@ -59,7 +62,7 @@ pub struct RunRecord {
     path: PathBuf,
     folder: OwnedFd,
     logs: OwnedFd,
-    events: File,
+    events: Arc<File>,
     /// How many bytes of the events are whole lines.
     whole: u64,
     reserved: bool,
@@ -104,7 +107,7 @@ impl RunRecord {
         mkdirat(&runs, &id, Mode::from_raw_mode(0o755)).map_err(failed)?;
         let own = folder(runs.as_fd(), &id, &path)?;
         let logs = folder(own.as_fd(), "logs", &path.join("logs"))?;
-        let events = create_append(own.as_fd(), EVENTS).map_err(failed)?;
+        let events = Arc::new(create_append(own.as_fd(), EVENTS).map_err(failed)?);
         // Held as long as the record is written: it says that a vplan lives. Programs that are started do not inherit it.
         let _ = flock(&events, FlockOperation::LockExclusive);
         let reserved = reserve(own.as_fd()).is_ok();
@@ -138,7 +141,7 @@ impl RunRecord {
     /// # Errors
     /// A full disk, a quota, a limit on file sizes, a broken disk.
     pub fn append(&mut self, line: &str) -> io::Result<()> {
-        match self.events.write_all(line.as_bytes()) {
+        match (&*self.events).write_all(line.as_bytes()) {
             Ok(()) => {
                 self.whole += line.len() as u64;
                 Ok(())
@@ -163,6 +166,12 @@ impl RunRecord {
         synced
     }
 
+    /// The events, to be synced by somebody else, who tells [`RunRecord::release`] when that fails.
+    #[must_use]
+    pub fn events(&self) -> Arc<File> {
+        Arc::clone(&self.events)
+    }
+
     /// Writes a file of the record as a whole: whoever reads it sees all of it or none, also after a loss of power.
     ///
     /// # Errors
@@ -176,11 +185,20 @@ impl RunRecord {
         written
     }
 
+    /// Takes a file of the record away.
+    ///
+    /// # Errors
+    /// What the system reports.
+    pub fn remove(&self, name: &str) -> io::Result<()> {
+        unlinkat(&self.folder, name, AtFlags::empty())?;
+        Ok(rustix::fs::fsync(&self.folder)?)
+    }
+
     /// Ends the record.
     ///
     /// # Errors
     /// When the disk does not take its last lines.
-    pub fn finish(mut self) -> io::Result<()> {
+    pub fn finish(&mut self) -> io::Result<()> {
         self.release();
         self.events.sync_data()
     }
@@ -189,7 +207,8 @@ impl RunRecord {
         replace(self.folder.as_fd(), name, content)
     }
 
-    fn release(&mut self) {
+    /// Gives free what was set aside for a run that cannot be recorded any more to say so.
+    pub fn release(&mut self) {
         if std::mem::take(&mut self.reserved) {
             let _ = unlinkat(&self.folder, ".reserve", AtFlags::empty());
         }

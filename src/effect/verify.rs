@@ -4,8 +4,9 @@ use super::drive::{Context, DriveError, Driver, Finished, Message, Running};
 use super::environment::Environment;
 use super::judge::Judge;
 use super::process::program::{Program, Root};
-use super::records::RunRecord;
+use super::records::{REPORT, RunRecord};
 use super::reuse::Recall;
+use super::settle::{Done, Work};
 use super::tree::Begun;
 use super::watch::Watch;
 use crate::base::canon::to_canonical;
@@ -167,7 +168,6 @@ pub fn verify(plan: Plan, run: Run<'_>, see: &mut dyn FnMut(Seen<'_>)) -> Result
             // What the plan itself settles is over before anything has happened.
             table.tell_what_is_over(driver.clock().now());
             driver.drive(&plan, &context, actions, &mut |message| table.tell(message))?;
-            book.resolve(driver.clock().now(), &mut rounds);
             records = state.records();
             rounds.attach(&mut records);
             context.recall.into_iter().for_each(|recall| recall.attach(&mut records));
@@ -198,7 +198,7 @@ pub fn verify(plan: Plan, run: Run<'_>, see: &mut dyn FnMut(Seen<'_>)) -> Result
     let mut report = report(&plan, records, &ending, circumstances);
     report.notes.extend(changed);
     conclude(&mut report);
-    book.end(&report);
+    book.end(&mut report);
     let plan = Arc::unwrap_or_clone(plan);
     Ok(Verified { report, plan })
 }
@@ -308,7 +308,11 @@ impl Table<'_, '_, '_> {
                 (self.see)(Seen::Running { at, running });
                 (at, true)
             }
-            Message::Settled { at } => (at, self.book.resolve(at, self.rounds) && self.book.settle()),
+            Message::Settled { work } => {
+                *work = self.book.work(self.rounds);
+                (0, true)
+            }
+            Message::Done { at, done } => (at, self.book.done(at, done, self.rounds)),
             Message::Suspended | Message::Resumed => (0, true),
         };
         if written { Vec::new() } else { self.storage_failed(at) }
@@ -420,32 +424,45 @@ impl Book<'_> {
         self.note(written);
     }
 
-    /// Writes a line. A second reader that went away is no fault of the run.
     fn write(&mut self, at: u64, entry: Entry) -> bool {
         let line = self.journal.line(at, entry);
+        // Recorded first: what somebody was told is in the record, even if vplan is killed now.
+        let written = self.record.append(&line);
+        self.tell(&line);
+        self.note(written)
+    }
+
+    /// Tells whoever reads along. A second reader that went away is no fault of the run.
+    fn tell(&mut self, line: &str) {
         if let Some(events) = &mut self.events
             && events.write_all(line.as_bytes()).and_then(|()| events.flush()).is_err()
         {
             self.events = None;
         }
-        let written = self.record.append(&line);
-        self.note(written)
     }
 
-    /// Writes down what the files are that steps have started.
-    fn resolve(&mut self, at: u64, rounds: &mut Rounds) -> bool {
+    /// What can be done aside: to sync the events if a step has ended, and to read the files that steps have started.
+    fn work(&mut self, rounds: &mut Rounds) -> Option<Work> {
+        let programs = std::mem::take(&mut rounds.unread);
+        let unsynced = std::mem::take(&mut self.unsynced);
+        if !unsynced && programs.is_empty() {
+            return None;
+        }
+        Some(Work { programs, record: unsynced.then(|| self.record.events()) })
+    }
+
+    /// It has been done: writes down what the files are.
+    fn done(&mut self, at: u64, done: Done, rounds: &mut Rounds) -> bool {
         let mut written = true;
-        for program in std::mem::take(&mut rounds.unread) {
-            let path = Word::new(program.path.as_os_str().as_bytes());
-            let Some(record) = rounds.resolved.get_mut(&path) else { continue };
-            record.digest = program.digest();
+        for (path, digest) in done.digests {
+            let Some(record) = rounds.resolved.get_mut(&Word::new(path.as_os_str().as_bytes())) else { continue };
+            record.digest = digest;
             written &= self.write(at, Entry::ProgramResolved { program: record.clone() });
         }
-        written
-    }
-
-    fn settle(&mut self) -> bool {
-        !std::mem::take(&mut self.unsynced) || self.sync()
+        if done.fault.is_some() {
+            self.record.release();
+        }
+        written & self.note(done.fault.map_or(Ok(()), Err))
     }
 
     fn sync(&mut self) -> bool {
@@ -463,27 +480,38 @@ impl Book<'_> {
         }
     }
 
-    /// The last lines. The report is made by now; what cannot be written any more is missing in the record only, and the
-    /// reader of a record without an end calls the run interrupted.
-    fn end(mut self, report: &Report) {
+    /// The last lines. What cannot be recorded is no pass, and a report of one does not stay behind: the reader of a record
+    /// without an end calls the run interrupted.
+    fn end(mut self, report: &mut Report) {
+        if let Err(error) = self.conclude(report) {
+            report.unrecorded(&error.to_string());
+            if self.record.write(REPORT, to_canonical(report).as_bytes()).is_err() {
+                let _ = self.record.remove(REPORT);
+            }
+        }
+    }
+
+    fn conclude(&mut self, report: &Report) -> io::Result<()> {
+        self.record.write(REPORT, to_canonical(report).as_bytes())?;
+        if matches!(report.decision, Decision::Fail | Decision::Escalate) {
+            self.record.write(stop::FILE, stop::stop_memo(report).as_bytes())?;
+        }
         let steps =
             report.steps.iter().map(|s| FinalStatus { id: s.id.clone(), reason: s.reason, status: s.status }).collect();
-        let _ = self.record.write("report.json", to_canonical(report).as_bytes());
-        if matches!(report.decision, Decision::Fail | Decision::Escalate) {
-            let _ = self.record.write(stop::FILE, stop::stop_memo(report).as_bytes());
-        }
-        self.write(
-            report.duration_ms,
-            Entry::RunFinished {
-                attempt: Some(report.attempt),
-                coverage: report.coverage,
-                decision: Some(report.decision),
-                exit_code: report.exit_code,
-                retries_remaining: Some(report.retries_remaining),
-                steps,
-                verdict: report.verdict,
-            },
-        );
-        let _ = self.record.finish();
+        let end = Entry::RunFinished {
+            attempt: Some(report.attempt),
+            coverage: report.coverage,
+            decision: Some(report.decision),
+            exit_code: report.exit_code,
+            retries_remaining: Some(report.retries_remaining),
+            steps,
+            verdict: report.verdict,
+        };
+        let line = self.journal.line(report.duration_ms, end);
+        self.record.append(&line)?;
+        self.record.finish()?;
+        // Who reads along is told of the end when it is certain.
+        self.tell(&line);
+        Ok(())
     }
 }

@@ -3,8 +3,9 @@
 use super::feedback::{Feedback, Round, feedback};
 use super::record::StepRecord;
 use super::state::Ending;
-use super::verdict::{Judgement, Require, Verdict, judge_share};
+use super::verdict::{Exit, Judgement, Require, Verdict, judge_share};
 use crate::base::canon::Digest;
+use crate::base::word::visible;
 use crate::check::outcome::{Cause, Outcome, Status};
 use crate::plan::drift::Difference;
 use crate::plan::shard::{Shard, Share};
@@ -102,6 +103,20 @@ pub struct Report {
     /// The version of this shape: 1.
     #[schemars(extend("const" = 1))]
     pub version: u32,
+}
+
+impl Report {
+    /// The record of the run could not be completed: what is not recorded is no pass.
+    pub fn unrecorded(&mut self, message: &str) {
+        if self.exit_code == Exit::Success.code() || self.exit_code == Exit::Unconfirmed.code() {
+            self.exit_code = Exit::Incomplete.code();
+            self.decision = Decision::Retry;
+        }
+        if self.verdict.is_pass() || self.verdict == Verdict::NothingToVerify {
+            self.verdict = Verdict::Incomplete;
+            self.reason = Some(format!("the record could not be written: {}", visible(message.as_bytes())));
+        }
+    }
 }
 
 /// How a saved plan stood to the repository in which it was run.
