@@ -2,6 +2,7 @@
 //!
 //! A step of the same user can still reach it, which only a sandbox prevents.
 
+use super::files::{make_folders, sync_folder};
 use crate::base::canon::Digest;
 use crate::base::word::visible;
 use rustix::fd::OwnedFd;
@@ -68,11 +69,12 @@ impl StateDir {
             move |e: io::Error| StateError::Io(path, e)
         };
         let real = std::fs::canonicalize(root).map_err(failed(root))?;
-        std::fs::create_dir_all(base).map_err(failed(base))?;
+        make_folders(base).map_err(failed(base))?;
         let name = Digest::of(real.as_os_str().as_bytes()).hex();
         let path = base.join(name.get(..32).unwrap_or_default());
         match mkdirat(CWD, &path, Mode::RWXU) {
-            Ok(()) | Err(Errno::EXIST) => {}
+            Ok(()) => sync_folder(base).map_err(failed(base))?,
+            Err(Errno::EXIST) => {}
             Err(error) => return Err(StateError::Io(path, error.into())),
         }
         let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;

@@ -3,7 +3,7 @@
 use super::drive::{Context, DriveError, Driver, Finished, Message, Running};
 use super::environment::Environment;
 use super::judge::Judge;
-use super::process::program::{Program, Root};
+use super::process::program::{Program, Root, say};
 use super::records::RunRecord;
 use super::reuse::Recall;
 use super::tree::Begun;
@@ -21,6 +21,7 @@ use crate::run::record::{ProgramRecord, StepRecord};
 use crate::run::report::{Circumstances, Decision, EnvironmentUse, Report, Withheld, refused, report};
 use crate::run::state::{Ending, RunState};
 use crate::run::stop;
+use crate::run::verdict::{Exit, Verdict};
 use std::collections::{BTreeMap, BTreeSet, btree_map};
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt as _;
@@ -128,7 +129,8 @@ pub fn verify(plan: Plan, run: Run<'_>, see: &mut dyn FnMut(Seen<'_>)) -> Result
         mut circumstances,
         conclude,
     } = run;
-    let mut book = Book { record, events, journal: Journal::default(), fault: None, unsynced: false };
+    let mut book =
+        Book { record, events, journal: Journal::default(), fault: None, unsynced: false, untold: String::new() };
     circumstances.environment = environment.granted();
     book.begin(&plan, &circumstances.environment)?;
     let mut plan = Arc::new(plan);
@@ -198,7 +200,7 @@ pub fn verify(plan: Plan, run: Run<'_>, see: &mut dyn FnMut(Seen<'_>)) -> Result
     let mut report = report(&plan, records, &ending, circumstances);
     report.notes.extend(changed);
     conclude(&mut report);
-    book.end(&report);
+    book.end(&mut report);
     let plan = Arc::unwrap_or_clone(plan);
     Ok(Verified { report, plan })
 }
@@ -399,6 +401,8 @@ struct Book<'e> {
     fault: Option<String>,
     /// A step has ended, and that might not survive a loss of power yet. The next step starts meanwhile.
     unsynced: bool,
+    /// Lines that the second reader has not been told yet: what it knows of an end survives a loss of power.
+    untold: String,
 }
 
 impl Book<'_> {
@@ -420,16 +424,25 @@ impl Book<'_> {
         self.note(written);
     }
 
-    /// Writes a line. A second reader that went away is no fault of the run.
+    /// Writes a line.
     fn write(&mut self, at: u64, entry: Entry) -> bool {
         let line = self.journal.line(at, entry);
+        let written = self.record.append(&line);
+        self.untold.push_str(&line);
+        if !self.unsynced {
+            self.tell();
+        }
+        self.note(written)
+    }
+
+    /// Tells the second reader. One that went away is no fault of the run.
+    fn tell(&mut self) {
+        let lines = std::mem::take(&mut self.untold);
         if let Some(events) = &mut self.events
-            && events.write_all(line.as_bytes()).and_then(|()| events.flush()).is_err()
+            && events.write_all(lines.as_bytes()).and_then(|()| events.flush()).is_err()
         {
             self.events = None;
         }
-        let written = self.record.append(&line);
-        self.note(written)
     }
 
     /// Writes down what the files are that steps have started.
@@ -445,11 +458,13 @@ impl Book<'_> {
     }
 
     fn settle(&mut self) -> bool {
-        !std::mem::take(&mut self.unsynced) || self.sync()
+        !self.unsynced || self.sync()
     }
 
     fn sync(&mut self) -> bool {
         let synced = self.record.sync();
+        self.unsynced = false;
+        self.tell();
         self.note(synced)
     }
 
@@ -457,33 +472,53 @@ impl Book<'_> {
         match result {
             Ok(()) => true,
             Err(error) => {
-                self.fault.get_or_insert_with(|| error.to_string());
+                self.fault.get_or_insert_with(|| say(&error));
                 false
             }
         }
     }
 
-    /// The last lines. The report is made by now; what cannot be written any more is missing in the record only, and the
-    /// reader of a record without an end calls the run interrupted.
-    fn end(mut self, report: &Report) {
-        let steps =
-            report.steps.iter().map(|s| FinalStatus { id: s.id.clone(), reason: s.reason, status: s.status }).collect();
-        let _ = self.record.write("report.json", to_canonical(report).as_bytes());
+    /// The last lines. What cannot be recorded is no pass, whatever was seen: the report says so then, and so does the exit
+    /// code. Whoever reads a record without its end calls the run interrupted.
+    fn end(mut self, report: &mut Report) {
+        self.record.release();
+        if let Err(error) = self.record.write("report.json", to_canonical(report).as_bytes()) {
+            unrecorded(report, &error);
+        }
         if matches!(report.decision, Decision::Fail | Decision::Escalate) {
             let _ = self.record.write(stop::FILE, stop::stop_memo(report).as_bytes());
         }
-        self.write(
-            report.duration_ms,
-            Entry::RunFinished {
-                attempt: Some(report.attempt),
-                coverage: report.coverage,
-                decision: Some(report.decision),
-                exit_code: report.exit_code,
-                retries_remaining: Some(report.retries_remaining),
-                steps,
-                verdict: report.verdict,
-            },
-        );
-        let _ = self.record.finish();
+        let mut line = self.journal.clone().line(report.duration_ms, last(report));
+        if let Err(error) = self.record.append(&line).and_then(|()| self.record.sync()) {
+            unrecorded(report, &error);
+            line = self.journal.line(report.duration_ms, last(report));
+        }
+        self.untold.push_str(&line);
+        self.tell();
+    }
+}
+
+fn last(report: &Report) -> Entry {
+    let steps = report.steps.iter().map(|s| FinalStatus { id: s.id.clone(), reason: s.reason, status: s.status });
+    Entry::RunFinished {
+        attempt: Some(report.attempt),
+        coverage: report.coverage,
+        decision: Some(report.decision),
+        exit_code: report.exit_code,
+        retries_remaining: Some(report.retries_remaining),
+        steps: steps.collect(),
+        verdict: report.verdict,
+    }
+}
+
+/// What is left of a pass whose record cannot be kept.
+fn unrecorded(report: &mut Report, error: &io::Error) {
+    if report.verdict.is_pass() {
+        report.verdict = Verdict::Incomplete;
+        report.reason = Some(format!("the record could not be written: {}", say(error)));
+        report.decision = Decision::Retry;
+    }
+    if report.exit_code == Exit::Success.code() {
+        report.exit_code = Exit::Incomplete.code();
     }
 }
