@@ -130,7 +130,7 @@ pub fn verify(plan: Plan, run: Run<'_>, see: &mut dyn FnMut(Seen<'_>)) -> Result
         conclude,
     } = run;
     let mut book =
-        Book { record, events, journal: Journal::default(), fault: None, unsynced: false, untold: String::new() };
+        Book { record, events, journal: Journal::default(), fault: None, unsynced: true, untold: String::new() };
     circumstances.environment = environment.granted();
     book.begin(&plan, &circumstances.environment)?;
     let mut plan = Arc::new(plan);
@@ -399,7 +399,7 @@ struct Book<'e> {
     journal: Journal,
     /// Why the record could not be written, the first time.
     fault: Option<String>,
-    /// A step has ended, and that might not survive a loss of power yet. The next step starts meanwhile.
+    /// The run has begun or a step has ended, and that might not survive a loss of power yet. The next step starts meanwhile.
     unsynced: bool,
     /// Lines that the second reader has not been told yet: what it knows of an end survives a loss of power.
     untold: String,
