@@ -18,6 +18,7 @@ pub mod session;
 pub mod terminal;
 
 use crate::effect::load;
+use crate::effect::process::survive_file_limits;
 use crate::run::verdict::Exit;
 use args::{Command, CommandLine};
 use clap::ColorChoice;
@@ -38,6 +39,7 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         }
     };
     own_up_to_faults();
+    survive_file_limits();
     let terminal = Terminal::new(&line.global);
     trace(line.global.verbose, terminal.color_stderr);
     // As with git and make: whatever the command line names is then relative to it, files to read and to write too.

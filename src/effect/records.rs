@@ -3,12 +3,14 @@
 //! Everything is reached from a directory that is held open, and no symlink is followed on the way down: a step that swaps a
 //! folder of the record for a symlink makes vplan write into the folder that was there before.
 
+use super::files::make_folders;
 use super::process::program::{Root, say};
 use crate::base::path::RepoPath;
 use crate::base::word::visible;
 use rustix::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use rustix::fs::{
-    AtFlags, CWD, FallocateFlags, FlockOperation, Mode, OFlags, flock, mkdirat, openat, renameat, unlinkat,
+    AtFlags, CWD, FallocateFlags, FileType, FlockOperation, Mode, OFlags, flock, mkdirat, openat, renameat, statat,
+    unlinkat,
 };
 use rustix::io::Errno;
 use std::fs::File;
@@ -65,7 +67,10 @@ pub struct RunRecord {
     events: Arc<File>,
     /// How many bytes of the events are whole lines.
     whole: u64,
-    reserved: bool,
+    /// A line is missing: what would follow it could not be read.
+    broken: bool,
+    /// Space that is set aside, in a file without a name: it is gone with vplan, however that ends.
+    reserve: Option<File>,
 }
 
 impl RunRecord {
@@ -78,7 +83,7 @@ impl RunRecord {
         let (base, base_path) = match elsewhere {
             Some(path) => {
                 let failed = |e: io::Error| RecordError::Io(path.to_owned(), e);
-                std::fs::create_dir_all(path).map_err(failed)?;
+                make_folders(path).map_err(failed)?;
                 let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
                 (openat(CWD, path, flags, Mode::empty()).map_err(|e| failed(e.into()))?, path.to_owned())
             }
@@ -87,15 +92,16 @@ impl RunRecord {
                     return Err(RecordError::Tracked(path.clone()));
                 }
                 let path = root.path().join(FOLDER);
-                (folder(root.as_fd(), FOLDER, &path)?, path)
+                let known = statat(root.as_fd(), FOLDER, AtFlags::SYMLINK_NOFOLLOW).is_ok();
+                let base = folder(root.as_fd(), FOLDER, &path)?;
+                if !known {
+                    rustix::fs::fsync(root).map_err(|e| RecordError::Io(path.clone(), e.into()))?;
+                }
+                (base, path)
             }
         };
         let failed = |e: Errno| RecordError::Io(base_path.clone(), e.into());
-        match create(base.as_fd(), ".gitignore") {
-            Ok(mut file) => file.write_all(b"*\n").map_err(|e| RecordError::Io(base_path.clone(), e))?,
-            Err(Errno::EXIST) => {}
-            Err(error) => return Err(failed(error)),
-        }
+        ignore_all(base.as_fd()).map_err(|e| RecordError::Io(base_path.clone(), e))?;
         let runs_path = base_path.join(RUNS);
         let runs = folder(base.as_fd(), RUNS, &runs_path)?;
         // As long as this is held, nobody takes a folder whose events are not locked yet for one that nobody writes. Where
@@ -110,11 +116,17 @@ impl RunRecord {
         let events = Arc::new(create_append(own.as_fd(), EVENTS).map_err(failed)?);
         // Held as long as the record is written: it says that a vplan lives. Programs that are started do not inherit it.
         let _ = flock(&events, FlockOperation::LockExclusive);
-        let reserved = reserve(own.as_fd()).is_ok();
+        let reserve = match reserve(own.as_fd()) {
+            Ok(file) => Some(file),
+            // Who has no room for the end of the record does not begin.
+            Err(error @ (Errno::NOSPC | Errno::DQUOT)) => return Err(failed(error)),
+            // A file system that sets nothing aside, or a limit on file sizes, which no free space helps against.
+            Err(_) => None,
+        };
         for directory in [&own, &runs, &base] {
             rustix::fs::fsync(directory).map_err(failed)?;
         }
-        Ok(Self { id, path, folder: own, logs, events, whole: 0, reserved })
+        Ok(Self { id, path, folder: own, logs, events, whole: 0, broken: false, reserve })
     }
 
     /// The run's name: sorts by the time of its start, and is like no other.
@@ -135,23 +147,30 @@ impl RunRecord {
         self.logs.as_fd()
     }
 
-    /// Adds a line, which ends in a line feed, to the events, in one write. A line that does not fit is taken back whole, and
-    /// the space that was set aside is given free for what is to follow.
+    /// Adds a line, which ends in a line feed, to the events, in one write. A line that does not fit is taken back whole; then
+    /// the space that was set aside is given free, for this line, which is tried once more, and for what is to follow. When that
+    /// does not help, nothing more is added: a reader could not take it for valid.
     ///
     /// # Errors
-    /// A full disk, a quota, a limit on file sizes, a broken disk.
+    /// A full disk, a quota, a limit on file sizes, a broken disk. It is time to come to an end, also where the second try has
+    /// added the line.
     pub fn append(&mut self, line: &str) -> io::Result<()> {
-        match (&*self.events).write_all(line.as_bytes()) {
-            Ok(()) => {
-                self.whole += line.len() as u64;
-                Ok(())
-            }
-            Err(error) => {
-                let _ = self.events.set_len(self.whole);
-                self.release();
-                Err(error)
-            }
+        if self.broken {
+            return Err(io::Error::other("an earlier line is missing"));
         }
+        let Err(error) = self.add(line) else { return Ok(()) };
+        self.broken = !self.release() || self.add(line).is_err();
+        Err(error)
+    }
+
+    fn add(&mut self, line: &str) -> io::Result<()> {
+        let added = (&*self.events).write_all(line.as_bytes());
+        match added {
+            Ok(()) => self.whole += line.len() as u64,
+            // Where not even that is possible, whoever reads drops the half of a line.
+            Err(_) => self.broken |= self.events.set_len(self.whole).is_err(),
+        }
+        added
     }
 
     /// Makes sure that all lines so far survive a loss of power.
@@ -172,17 +191,25 @@ impl RunRecord {
         Arc::clone(&self.events)
     }
 
-    /// Writes a file of the record as a whole: whoever reads it sees all of it or none, also after a loss of power.
+    /// How long the events are, in bytes.
+    #[must_use]
+    pub fn length(&self) -> u64 {
+        self.whole
+    }
+
+    /// Adds the last line, and makes sure that all of them survive a loss of power. It is taken back if they may not.
     ///
     /// # Errors
-    /// What the system reports.
-    pub fn write(&mut self, name: &str, content: &[u8]) -> io::Result<()> {
-        let written = self.replace(name, content);
-        if written.is_err() && self.reserved {
-            self.release();
-            return self.replace(name, content);
+    /// When the disk does not take them.
+    pub fn end(&mut self, line: &str) -> io::Result<()> {
+        self.release();
+        let before = self.whole;
+        self.append(line)?;
+        let synced = self.events.sync_data();
+        if synced.is_err() && self.events.set_len(before).is_ok() {
+            self.whole = before;
         }
-        written
+        synced
     }
 
     /// Takes a file of the record away.
@@ -194,30 +221,21 @@ impl RunRecord {
         Ok(rustix::fs::fsync(&self.folder)?)
     }
 
-    /// Ends the record.
+    /// Writes a file of the record as a whole: whoever reads it sees all of it or none, also after a loss of power.
     ///
     /// # Errors
-    /// When the disk does not take its last lines.
-    pub fn finish(&mut self) -> io::Result<()> {
-        self.release();
-        self.events.sync_data()
-    }
-
-    fn replace(&self, name: &str, content: &[u8]) -> io::Result<()> {
-        replace(self.folder.as_fd(), name, content)
-    }
-
-    /// Gives free what was set aside for a run that cannot be recorded any more to say so.
-    pub fn release(&mut self) {
-        if std::mem::take(&mut self.reserved) {
-            let _ = unlinkat(&self.folder, ".reserve", AtFlags::empty());
+    /// What the system reports. The space that was set aside is given free then.
+    pub fn write(&mut self, name: &str, content: &[u8]) -> io::Result<()> {
+        let written = replace(self.folder.as_fd(), name, content);
+        if written.is_err() {
+            self.release();
         }
+        written
     }
-}
 
-impl Drop for RunRecord {
-    fn drop(&mut self) {
-        self.release();
+    /// Gives free the space that was set aside, for what is written at the end. Whether there was some.
+    pub fn release(&mut self) -> bool {
+        self.reserve.take().is_some()
     }
 }
 
@@ -234,6 +252,23 @@ fn folder(parent: BorrowedFd<'_>, name: &str, path: &Path) -> Result<OwnedFd, Re
         Errno::NOTDIR | Errno::LOOP => RecordError::NotADirectory(path.to_owned()),
         error => RecordError::Io(path.to_owned(), error.into()),
     })
+}
+
+/// Keeps git away from the records, unless somebody has said otherwise. An empty file is one that was never finished.
+fn ignore_all(folder: BorrowedFd<'_>) -> io::Result<()> {
+    const NAME: &str = ".gitignore";
+    let mut file = match create(folder, NAME) {
+        Ok(file) => file,
+        Err(Errno::EXIST) => {
+            let stat = statat(folder, NAME, AtFlags::SYMLINK_NOFOLLOW)?;
+            if stat.st_size > 0 || FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+                return Ok(());
+            }
+            openat(folder, NAME, OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?.into()
+        }
+        Err(error) => return Err(error.into()),
+    };
+    file.write_all(b"*\n").and_then(|()| file.sync_all())
 }
 
 /// Puts a file in the place of the one of this name, if there is one, as a whole.
@@ -263,13 +298,12 @@ fn create_append(folder: BorrowedFd<'_>, name: &str) -> Result<File, Errno> {
     openat(folder, name, CREATE | OFlags::APPEND, Mode::from_raw_mode(0o644)).map(File::from)
 }
 
-fn reserve(folder: BorrowedFd<'_>) -> io::Result<()> {
-    let file = create(folder, ".reserve")?;
-    let reserved = rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, RESERVE);
-    if reserved.is_err() {
-        let _ = unlinkat(folder, ".reserve", AtFlags::empty());
-    }
-    Ok(reserved?)
+fn reserve(folder: BorrowedFd<'_>) -> Result<File, Errno> {
+    const NAME: &str = ".reserve";
+    let file = create(folder, NAME)?;
+    unlinkat(folder, NAME, AtFlags::empty())?;
+    rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, RESERVE)?;
+    Ok(file)
 }
 
 /// `20260102T030405.678Z-` and 128 random bits.
@@ -340,7 +374,9 @@ mod tests {
         record.write("report.json", b"old").unwrap();
         record.write("report.json", b"new").unwrap();
         let path = record.path().to_owned();
-        record.finish().unwrap();
+        record.sync().unwrap();
+        assert!(record.release() && !record.release());
+        drop(record);
         assert_eq!(fs::read_to_string(path.join("events.jsonl")).unwrap(), "{\"seq\":0}\n{\"seq\":1}\n");
         assert_eq!(fs::read_to_string(path.join("report.json")).unwrap(), "new");
         assert_eq!(fs::read_to_string(dir.path().join(".vplan/.gitignore")).unwrap(), "*\n");

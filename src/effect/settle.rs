@@ -17,8 +17,10 @@ use tokio::sync::mpsc::UnboundedSender;
 pub struct Work {
     /// Whose content is to be identified.
     pub programs: Vec<Program>,
-    /// What is to be on the disk.
-    pub record: Option<Arc<File>>,
+    /// What is to be on the disk, and how long it is by now, in bytes.
+    pub record: Option<(Arc<File>, u64)>,
+    /// Somebody waits for its end; without, only what there is to tell is told.
+    pub answer: bool,
 }
 
 /// What came of it.
@@ -26,20 +28,27 @@ pub struct Work {
 pub struct Done {
     /// By path.
     pub digests: Vec<(PathBuf, Option<Digest>)>,
+    /// How much of the record is on the disk now, in bytes; 0 for none.
+    pub synced: u64,
     /// Why it is not on the disk. It may be lost then, whatever a second try says.
     pub fault: Option<io::Error>,
 }
 
 impl Work {
     fn done(self) -> Done {
-        let fault = self.record.and_then(|file| file.sync_data().err());
+        let (synced, fault) = match self.record.map(|(file, length)| (file.sync_data(), length)) {
+            Some((Ok(()), length)) => (length, None),
+            Some((Err(error), _)) => (0, Some(error)),
+            None => (0, None),
+        };
         let digests = self.programs.into_iter().map(|p| (p.path.clone(), p.digest())).collect();
-        Done { digests, fault }
+        Done { digests, synced, fault }
     }
 
     fn add(&mut self, more: Self) {
         self.programs.extend(more.programs);
         self.record = more.record.or(self.record.take());
+        self.answer |= more.answer;
     }
 }
 
@@ -68,7 +77,7 @@ impl<'s> Settler<'s> {
         match &self.thread {
             // It lives as long as its sender.
             Some((sender, _)) => drop(sender.send(work)),
-            None => tell(work.done(), &self.outbox),
+            None => serve_one(work, &self.outbox),
         }
     }
 
@@ -87,12 +96,14 @@ fn serve(receiver: &Receiver<Work>, outbox: &UnboundedSender<Note>) {
         while let Ok(more) = receiver.try_recv() {
             work.add(more);
         }
-        tell(work.done(), outbox);
+        serve_one(work, outbox);
     }
 }
 
-fn tell(done: Done, outbox: &UnboundedSender<Note>) {
-    if done.fault.is_some() || !done.digests.is_empty() {
+fn serve_one(work: Work, outbox: &UnboundedSender<Note>) {
+    let answer = work.answer;
+    let done = work.done();
+    if answer || done.fault.is_some() || !done.digests.is_empty() {
         // Whoever drives outlives this thread.
         let _ = outbox.send(Note::Done(done));
     }

@@ -2,6 +2,7 @@
 //!
 //! A step of the same user can still reach it, which only a sandbox prevents.
 
+use super::files::{make_folders, sync_folder};
 use crate::base::canon::Digest;
 use crate::base::word::visible;
 use rustix::fd::OwnedFd;
@@ -68,15 +69,22 @@ impl StateDir {
             move |e: io::Error| StateError::Io(path, e)
         };
         let real = std::fs::canonicalize(root).map_err(failed(root))?;
-        std::fs::create_dir_all(base).map_err(failed(base))?;
         let name = Digest::of(real.as_os_str().as_bytes()).hex();
         let path = base.join(name.get(..32).unwrap_or_default());
-        match mkdirat(CWD, &path, Mode::RWXU) {
-            Ok(()) | Err(Errno::EXIST) => {}
-            Err(error) => return Err(StateError::Io(path, error.into())),
-        }
         let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let folder = match openat(CWD, &path, flags, Mode::empty()) {
+        let enter = || openat(CWD, &path, flags, Mode::empty());
+        // What is there is entered, so that it can be read where nothing can be made.
+        let mut entered = enter();
+        if matches!(entered, Err(Errno::NOENT)) {
+            make_folders(base).map_err(failed(base))?;
+            match mkdirat(CWD, &path, Mode::RWXU) {
+                Ok(()) => sync_folder(base).map_err(failed(base))?,
+                Err(Errno::EXIST) => {}
+                Err(error) => return Err(StateError::Io(path, error.into())),
+            }
+            entered = enter();
+        }
+        let folder = match entered {
             Ok(folder) => folder,
             Err(Errno::NOTDIR | Errno::LOOP) => return Err(StateError::Foreign(path)),
             Err(error) => return Err(StateError::Io(path, error.into())),
@@ -85,7 +93,9 @@ impl StateDir {
         if stat.st_uid != rustix::process::geteuid().as_raw() {
             return Err(StateError::Foreign(path));
         }
-        fchmod(&folder, Mode::RWXU).map_err(|e| StateError::Io(path.clone(), e.into()))?;
+        if Mode::from_raw_mode(stat.st_mode) != Mode::RWXU {
+            fchmod(&folder, Mode::RWXU).map_err(|e| StateError::Io(path.clone(), e.into()))?;
+        }
         Ok(Self { path, folder })
     }
 }

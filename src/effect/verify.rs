@@ -1,15 +1,15 @@
 //! How is a plan verified? Drive it, classify what failed, repair the plan where the plan was wrong, until a verdict.
 
+use super::book::Book;
 use super::drive::{Context, DriveError, Driver, Finished, Message, Running};
 use super::environment::Environment;
 use super::judge::Judge;
 use super::process::program::{Program, Root};
-use super::records::{REPORT, RunRecord};
+use super::records::RunRecord;
 use super::reuse::Recall;
-use super::settle::{Done, Work};
+use super::settle::Done;
 use super::tree::Begun;
 use super::watch::Watch;
-use crate::base::canon::to_canonical;
 use crate::base::word::Word;
 use crate::check::evidence::Evidence;
 use crate::plan::facts::{Facts, Question};
@@ -17,11 +17,10 @@ use crate::plan::{Plan, Refusal, Rewrite, Step};
 use crate::recover::{self, Failure, Recovery};
 use crate::run::carry::{CarryOver, carry_over};
 use crate::run::event::Event;
-use crate::run::journal::{Entry, FinalStatus, Journal, PlannedStep};
+use crate::run::journal::Entry;
 use crate::run::record::{ProgramRecord, StepRecord};
-use crate::run::report::{Circumstances, Decision, EnvironmentUse, Report, Withheld, refused, report};
+use crate::run::report::{Circumstances, Report, Withheld, refused, report};
 use crate::run::state::{Ending, RunState};
-use crate::run::stop;
 use std::collections::{BTreeMap, BTreeSet, btree_map};
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt as _;
@@ -129,7 +128,7 @@ pub fn verify(plan: Plan, run: Run<'_>, see: &mut dyn FnMut(Seen<'_>)) -> Result
         mut circumstances,
         conclude,
     } = run;
-    let mut book = Book { record, events, journal: Journal::default(), fault: None, unsynced: false };
+    let mut book = Book::new(record, events);
     circumstances.environment = environment.granted();
     book.begin(&plan, &circumstances.environment)?;
     let mut plan = Arc::new(plan);
@@ -309,10 +308,10 @@ impl Table<'_, '_, '_> {
                 (at, true)
             }
             Message::Settled { work } => {
-                *work = self.book.work(self.rounds);
+                *work = self.book.work(std::mem::take(&mut self.rounds.unread));
                 (0, true)
             }
-            Message::Done { at, done } => (at, self.book.done(at, done, self.rounds)),
+            Message::Done { at, done } => (at, self.done(at, done)),
             Message::Suspended | Message::Resumed => (0, true),
         };
         if written { Vec::new() } else { self.storage_failed(at) }
@@ -375,6 +374,18 @@ impl Table<'_, '_, '_> {
         self.book.write(at, entry)
     }
 
+    /// What was done aside: writes down what the programs are.
+    fn done(&mut self, at: u64, mut done: Done) -> bool {
+        let mut written = self.book.done(&mut done);
+        for (path, digest) in done.digests {
+            let path = Word::new(path.as_os_str().as_bytes());
+            let Some(record) = self.rounds.resolved.get_mut(&path) else { continue };
+            record.digest = digest;
+            written &= self.book.write(at, Entry::ProgramResolved { program: record.clone() });
+        }
+        written
+    }
+
     fn storage_failed(&mut self, at: u64) -> Vec<crate::run::event::Action> {
         let message = self.book.fault.clone().unwrap_or_default();
         self.state.handle(Event::RecordFailed { at, message })
@@ -391,127 +402,5 @@ impl Table<'_, '_, '_> {
                 }
             }
         }
-    }
-}
-
-/// The record of the run and a second reader of its events.
-struct Book<'e> {
-    record: RunRecord,
-    events: Option<Box<dyn Write + 'e>>,
-    journal: Journal,
-    /// Why the record could not be written, the first time.
-    fault: Option<String>,
-    /// A step has ended, and that might not survive a loss of power yet. The next step starts meanwhile.
-    unsynced: bool,
-}
-
-impl Book<'_> {
-    fn begin(&mut self, plan: &Plan, environment: &EnvironmentUse) -> io::Result<()> {
-        let started_at = Some(super::records::wall_clock());
-        let environment = Some(environment.clone()).filter(|e| *e != EnvironmentUse::default());
-        self.write(0, Entry::RunStarted { environment, run_id: self.record.id().to_owned(), started_at, version: 1 });
-        self.plan(0, plan);
-        self.sync();
-        self.fault.take().map_or(Ok(()), |message| Err(io::Error::other(message)))
-    }
-
-    fn plan(&mut self, at: u64, plan: &Plan) {
-        let step = |s: &Step| PlannedStep { command: s.command.clone(), id: s.id.clone() };
-        let steps = plan.steps.iter().map(step).collect();
-        let changed_files_count = u64::try_from(plan.request.changed.len()).ok();
-        self.write(at, Entry::PlanCompiled { changed_files_count, digest: plan.digest.clone(), steps });
-        let written = self.record.write("plan.json", to_canonical(plan).as_bytes());
-        self.note(written);
-    }
-
-    fn write(&mut self, at: u64, entry: Entry) -> bool {
-        let line = self.journal.line(at, entry);
-        // Recorded first: what somebody was told is in the record, even if vplan is killed now.
-        let written = self.record.append(&line);
-        self.tell(&line);
-        self.note(written)
-    }
-
-    /// Tells whoever reads along. A second reader that went away is no fault of the run.
-    fn tell(&mut self, line: &str) {
-        if let Some(events) = &mut self.events
-            && events.write_all(line.as_bytes()).and_then(|()| events.flush()).is_err()
-        {
-            self.events = None;
-        }
-    }
-
-    /// What can be done aside: to sync the events if a step has ended, and to read the files that steps have started.
-    fn work(&mut self, rounds: &mut Rounds) -> Option<Work> {
-        let programs = std::mem::take(&mut rounds.unread);
-        let unsynced = std::mem::take(&mut self.unsynced);
-        if !unsynced && programs.is_empty() {
-            return None;
-        }
-        Some(Work { programs, record: unsynced.then(|| self.record.events()) })
-    }
-
-    /// It has been done: writes down what the files are.
-    fn done(&mut self, at: u64, done: Done, rounds: &mut Rounds) -> bool {
-        let mut written = true;
-        for (path, digest) in done.digests {
-            let Some(record) = rounds.resolved.get_mut(&Word::new(path.as_os_str().as_bytes())) else { continue };
-            record.digest = digest;
-            written &= self.write(at, Entry::ProgramResolved { program: record.clone() });
-        }
-        if done.fault.is_some() {
-            self.record.release();
-        }
-        written & self.note(done.fault.map_or(Ok(()), Err))
-    }
-
-    fn sync(&mut self) -> bool {
-        let synced = self.record.sync();
-        self.note(synced)
-    }
-
-    fn note(&mut self, result: io::Result<()>) -> bool {
-        match result {
-            Ok(()) => true,
-            Err(error) => {
-                self.fault.get_or_insert_with(|| error.to_string());
-                false
-            }
-        }
-    }
-
-    /// The last lines. What cannot be recorded is no pass, and a report of one does not stay behind: the reader of a record
-    /// without an end calls the run interrupted.
-    fn end(mut self, report: &mut Report) {
-        if let Err(error) = self.conclude(report) {
-            report.unrecorded(&error.to_string());
-            if self.record.write(REPORT, to_canonical(report).as_bytes()).is_err() {
-                let _ = self.record.remove(REPORT);
-            }
-        }
-    }
-
-    fn conclude(&mut self, report: &Report) -> io::Result<()> {
-        self.record.write(REPORT, to_canonical(report).as_bytes())?;
-        if matches!(report.decision, Decision::Fail | Decision::Escalate) {
-            self.record.write(stop::FILE, stop::stop_memo(report).as_bytes())?;
-        }
-        let steps =
-            report.steps.iter().map(|s| FinalStatus { id: s.id.clone(), reason: s.reason, status: s.status }).collect();
-        let end = Entry::RunFinished {
-            attempt: Some(report.attempt),
-            coverage: report.coverage,
-            decision: Some(report.decision),
-            exit_code: report.exit_code,
-            retries_remaining: Some(report.retries_remaining),
-            steps,
-            verdict: report.verdict,
-        };
-        let line = self.journal.line(report.duration_ms, end);
-        self.record.append(&line)?;
-        self.record.finish()?;
-        // Who reads along is told of the end when it is certain.
-        self.tell(&line);
-        Ok(())
     }
 }

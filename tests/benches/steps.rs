@@ -99,7 +99,7 @@ fn supervised(root: &Root, jobs: usize) -> Duration {
                 actions
             }
             Message::Settled { work } => {
-                *work = Some(Work { programs: Vec::new(), record: Some(record.events()) });
+                *work = Some(Work { record: Some((record.events(), 0)), ..Work::default() });
                 Vec::new()
             }
             Message::Done { done, .. } => panic!("not kept: {:?}", done.fault),
@@ -107,7 +107,8 @@ fn supervised(root: &Root, jobs: usize) -> Duration {
         })
         .unwrap();
     drop(driver);
-    record.finish().unwrap();
+    record.release();
+    record.sync().unwrap();
     let took = start.elapsed();
     assert!(state.records().iter().all(|r| r.status.is_pass()), "a step failed");
     took

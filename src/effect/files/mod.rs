@@ -39,14 +39,41 @@ pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     use std::io::Write as _;
     use std::os::unix::fs::PermissionsExt as _;
     let directory = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
-    std::fs::create_dir_all(directory)?;
+    make_folders(directory)?;
     let mut file = tempfile::NamedTempFile::new_in(directory)?;
     file.write_all(content)?;
     // A temporary file is private; what is to be checked in is not.
     file.as_file().set_permissions(std::fs::Permissions::from_mode(0o644))?;
     file.as_file().sync_all()?;
     file.persist(path).map_err(|e| e.error)?;
+    sync_folder(directory)
+}
+
+/// Makes a directory with all above it that are not there, so that they survive a loss of power.
+///
+/// # Errors
+/// What the system reports.
+pub fn make_folders(path: &Path) -> io::Result<()> {
+    let missing: Vec<&Path> = path.ancestors().take_while(|p| !p.as_os_str().is_empty() && !p.exists()).collect();
+    std::fs::create_dir_all(path)?;
+    for made in missing {
+        let above = made.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        sync_folder(above)?;
+    }
     Ok(())
+}
+
+/// Makes sure that the names in a directory survive a loss of power, where its file system can do that.
+///
+/// # Errors
+/// What the system reports.
+pub fn sync_folder(path: &Path) -> io::Result<()> {
+    let unable = |e: &io::Error| matches!(e.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported);
+    match File::open(path).and_then(|folder| folder.sync_all()) {
+        // Who may write into a directory need not be allowed to read it.
+        Err(e) if unable(&e) || e.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+        done => done,
+    }
 }
 
 /// Writes what the caller asked to be written: a file as a whole, through symlinks; into a pipe or a device what it takes.

@@ -22,3 +22,8 @@ mod sys;
 mod tree;
 
 pub(super) use sys::{give_back, take_again};
+
+/// Makes this process survive `ulimit -f`: what goes beyond is an error of the write. Steps get the default again.
+pub fn survive_file_limits() {
+    sys::ignore_file_size_signal();
+}
