@@ -176,13 +176,19 @@ impl RunRecord {
         written
     }
 
-    /// Ends the record.
+    /// Adds the last line, and makes sure that all of them survive a loss of power. It is taken back if they may not.
     ///
     /// # Errors
-    /// When the disk does not take its last lines.
-    pub fn finish(mut self) -> io::Result<()> {
+    /// When the disk does not take them.
+    pub fn end(&mut self, line: &str) -> io::Result<()> {
         self.release();
-        self.events.sync_data()
+        let before = self.whole;
+        self.append(line)?;
+        let synced = self.events.sync_data();
+        if synced.is_err() && self.events.set_len(before).is_ok() {
+            self.whole = before;
+        }
+        synced
     }
 
     fn replace(&self, name: &str, content: &[u8]) -> io::Result<()> {
@@ -321,8 +327,9 @@ mod tests {
         record.write("report.json", b"old").unwrap();
         record.write("report.json", b"new").unwrap();
         let path = record.path().to_owned();
-        record.finish().unwrap();
-        assert_eq!(fs::read_to_string(path.join("events.jsonl")).unwrap(), "{\"seq\":0}\n{\"seq\":1}\n");
+        record.end("{\"seq\":2}\n").unwrap();
+        drop(record);
+        assert_eq!(fs::read_to_string(path.join("events.jsonl")).unwrap(), "{\"seq\":0}\n{\"seq\":1}\n{\"seq\":2}\n");
         assert_eq!(fs::read_to_string(path.join("report.json")).unwrap(), "new");
         assert_eq!(fs::read_to_string(dir.path().join(".vplan/.gitignore")).unwrap(), "*\n");
         let mut left: Vec<_> =

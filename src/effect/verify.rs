@@ -198,7 +198,7 @@ pub fn verify(plan: Plan, run: Run<'_>, see: &mut dyn FnMut(Seen<'_>)) -> Result
     let mut report = report(&plan, records, &ending, circumstances);
     report.notes.extend(changed);
     conclude(&mut report);
-    book.end(&report);
+    book.end(&mut report);
     let plan = Arc::unwrap_or_clone(plan);
     Ok(Verified { report, plan })
 }
@@ -420,15 +420,24 @@ impl Book<'_> {
         self.note(written);
     }
 
-    /// Writes a line. A second reader that went away is no fault of the run.
+    /// Writes a line.
     fn write(&mut self, at: u64, entry: Entry) -> bool {
+        self.line(at, entry, RunRecord::append)
+    }
+
+    /// A line, as it is added to the record. One that is not there leaves no gap in the numbers, or nothing after it would count;
+    /// and nobody is told of it. A second reader that went away is no fault of the run.
+    fn line(&mut self, at: u64, entry: Entry, add: fn(&mut RunRecord, &str) -> io::Result<()>) -> bool {
+        let before = self.journal.clone();
         let line = self.journal.line(at, entry);
-        if let Some(events) = &mut self.events
+        let written = add(&mut self.record, &line);
+        if written.is_err() {
+            self.journal = before;
+        } else if let Some(events) = &mut self.events
             && events.write_all(line.as_bytes()).and_then(|()| events.flush()).is_err()
         {
             self.events = None;
         }
-        let written = self.record.append(&line);
         self.note(written)
     }
 
@@ -463,27 +472,36 @@ impl Book<'_> {
         }
     }
 
-    /// The last lines. The report is made by now; what cannot be written any more is missing in the record only, and the
+    /// The last lines. A pass that cannot be recorded is none; whatever else cannot be is missing in the record only, and the
     /// reader of a record without an end calls the run interrupted.
-    fn end(mut self, report: &Report) {
+    fn end(&mut self, report: &mut Report) {
+        self.fault = None;
+        self.close(report);
+        if let Some(fault) = self.fault.take() {
+            report.unrecorded(&fault);
+            self.close(report);
+        }
+    }
+
+    fn close(&mut self, report: &Report) {
         let steps =
             report.steps.iter().map(|s| FinalStatus { id: s.id.clone(), reason: s.reason, status: s.status }).collect();
-        let _ = self.record.write("report.json", to_canonical(report).as_bytes());
+        let written = self.record.write("report.json", to_canonical(report).as_bytes());
+        if !self.note(written) {
+            return;
+        }
         if matches!(report.decision, Decision::Fail | Decision::Escalate) {
             let _ = self.record.write(stop::FILE, stop::stop_memo(report).as_bytes());
         }
-        self.write(
-            report.duration_ms,
-            Entry::RunFinished {
-                attempt: Some(report.attempt),
-                coverage: report.coverage,
-                decision: Some(report.decision),
-                exit_code: report.exit_code,
-                retries_remaining: Some(report.retries_remaining),
-                steps,
-                verdict: report.verdict,
-            },
-        );
-        let _ = self.record.finish();
+        let entry = Entry::RunFinished {
+            attempt: Some(report.attempt),
+            coverage: report.coverage,
+            decision: Some(report.decision),
+            exit_code: report.exit_code,
+            retries_remaining: Some(report.retries_remaining),
+            steps,
+            verdict: report.verdict,
+        };
+        self.line(report.duration_ms, entry, RunRecord::end);
     }
 }

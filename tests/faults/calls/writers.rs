@@ -13,7 +13,7 @@ struct Writer {
     prepare: fn() -> Project,
 }
 
-const UGLY: &str = "vplan 1\n\n\n\ncheck   a  :   true\n";
+const UGLY: &str = "vplan 1\n\n\n\ncheck   a:   true\n";
 
 fn with_import() -> Project {
     let project = Project::git_with(&[("x", "x\n")]);
