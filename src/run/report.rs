@@ -3,7 +3,7 @@
 use super::feedback::{Feedback, Round, feedback};
 use super::record::StepRecord;
 use super::state::Ending;
-use super::verdict::{Exit, Judgement, Require, Verdict, judge_share};
+use super::verdict::{Exit, Judgement, Require, UNRECORDED, Verdict, judge_share};
 use crate::base::canon::Digest;
 use crate::base::word::visible;
 use crate::check::outcome::{Cause, Outcome, Status};
@@ -103,20 +103,6 @@ pub struct Report {
     /// The version of this shape: 1.
     #[schemars(extend("const" = 1))]
     pub version: u32,
-}
-
-impl Report {
-    /// The record of the run could not be completed: what is not recorded is no pass.
-    pub fn unrecorded(&mut self, message: &str) {
-        if self.exit_code == Exit::Success.code() || self.exit_code == Exit::Unconfirmed.code() {
-            self.exit_code = Exit::Incomplete.code();
-            self.decision = Decision::Retry;
-        }
-        if self.verdict.is_pass() || self.verdict == Verdict::NothingToVerify {
-            self.verdict = Verdict::Incomplete;
-            self.reason = Some(format!("the record could not be written: {}", visible(message.as_bytes())));
-        }
-    }
 }
 
 /// How a saved plan stood to the repository in which it was run.
@@ -354,6 +340,21 @@ pub fn report(plan: &Plan, records: Vec<StepRecord>, ending: &Ending, circumstan
         verdict,
         verdict_code: None,
         version: 1,
+    }
+}
+
+impl Report {
+    /// The record could not be kept to its end: what was a pass is incomplete, because nobody can look at its evidence again.
+    pub fn unrecorded(&mut self, why: &str) {
+        if self.verdict.is_pass() || self.verdict == Verdict::NothingToVerify {
+            self.verdict = Verdict::Incomplete;
+            self.reason = Some(format!("{UNRECORDED}{}", visible(why.as_bytes())));
+        }
+        if [Exit::Success.code(), Exit::Unconfirmed.code()].contains(&self.exit_code) {
+            self.exit_code = Exit::Incomplete.code();
+            self.verdict_code = self.verdict_code.map(|_| self.exit_code);
+            self.decision = if self.retries_remaining == 0 { Decision::Fail } else { Decision::Retry };
+        }
     }
 }
 
