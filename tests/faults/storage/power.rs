@@ -282,7 +282,7 @@ fn a_lock(sweep: &mut Sweep, case: &mut Case, disk: &Disk, project: &Project, re
 #[test]
 fn power_cuts() {
     let Some(mut sweep) = with_disks("faults::storage::power::power_cuts", 4, 290) else { return };
-    if !crate::support::tree::have(&["mkfs.ext4", "findmnt"].map(|p| if p == "mkfs.ext4" { "mke2fs" } else { p })) {
+    if !crate::support::tree::have(&["mkfs.ext4", "findmnt"]) {
         return sweep.cannot("no e2fsprogs");
     }
     let check = |name: &str, test: &str| format!("check {name} {{\n  shell touch ../marks/{name}; echo output; {test}\n  inputs \"src\"\n}}\n");

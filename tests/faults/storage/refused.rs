@@ -19,7 +19,7 @@ const QUIET: &[&str] = &[
     "man",
     "help events",
     "init --stdout",
-    "import --stdout old.json",
+    "import --stdout --from runr old.json",
     "diff one.json two.json",
     "merge report.json",
     "feedback",
@@ -45,7 +45,7 @@ const WRITING: &[&str] = &[
     "run --changed-none --records ../elsewhere",
     "loop --fix ./fixer",
     "init --force",
-    "import old.json -o new.vplan",
+    "import --from runr old.json -o new.vplan",
     "fmt",
     "gc --keep 0",
     "gate record --subject S --status done",
@@ -63,7 +63,7 @@ fn a_read_only_tree() {
     let Some(mut sweep) = with_disks("faults::storage::refused::a_read_only_tree", 12, all) else { return };
     let contract = "vplan 1\ncheck   a: sh -c 'echo hi; touch ../ran'\n";
     let project = Project::git_with(&[("contracts/verify.vplan", contract), ("src", "1\n")]);
-    project.write("old.json", r#"{"version":1,"checks":[]}"#);
+    project.write("old.json", r#"{"verification":{"tier0":["true"]}}"#);
     project.script("fixer", "#!/bin/sh\ntouch ../ran\n");
     for name in ["one.json", "two.json"] {
         let plan = project.run(&["plan", "--changed-none", "--format", "json"]).exits(0).out();
