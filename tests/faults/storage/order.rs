@@ -289,7 +289,8 @@ impl Trace {
             match case.below(3) {
                 0 => content.resize(content.len().max(end), 0),
                 1 if content.len() > synced => {
-                    content.truncate(synced + usize::try_from(case.below((content.len() - synced) as u64 + 1)).unwrap());
+                    content
+                        .truncate(synced + usize::try_from(case.below((content.len() - synced) as u64 + 1)).unwrap());
                 }
                 _ => {}
             }
@@ -316,7 +317,8 @@ impl Trace {
 
     /// What was told until then.
     fn told(&self, calls: usize) -> Vec<u8> {
-        let told = self.did[..calls].iter().filter_map(|did| if let Did::Tell(bytes) = did { Some(bytes) } else { None });
+        let told =
+            self.did[..calls].iter().filter_map(|did| if let Did::Tell(bytes) = did { Some(bytes) } else { None });
         told.flatten().copied().collect()
     }
 }
@@ -360,7 +362,10 @@ fn one<'a>(all: &'a BTreeMap<PathBuf, Vec<u8>>, name: &str) -> Option<&'a Vec<u8
 }
 
 /// A ledger is the old one or the new one, and the new one for whoever was told.
-fn ledger_law(before: &BTreeMap<PathBuf, Vec<u8>>, after: &BTreeMap<PathBuf, Vec<u8>>) -> impl Fn(&BTreeMap<PathBuf, Vec<u8>>, bool) + use<> {
+fn ledger_law(
+    before: &BTreeMap<PathBuf, Vec<u8>>,
+    after: &BTreeMap<PathBuf, Vec<u8>>,
+) -> impl Fn(&BTreeMap<PathBuf, Vec<u8>>, bool) + use<> {
     let (old, new) = (one(before, "ledger.json").cloned(), one(after, "ledger.json").cloned());
     assert!(new.is_some() && new != old);
     move |found, over| {
@@ -430,7 +435,20 @@ fn traces() -> Option<Vec<(&'static str, Trace, Law)>> {
     let root = project.parent().join("disk");
     let path = |name: &str| root.join(name).to_str().unwrap().to_owned();
     let (told, records, state) = (path("told"), path("records/of/this"), path("state/of/this"));
-    let run = ["run", "--changed-none", "--subject", "S", "--progress", "none", "--events", &told, "--records", &records, "--state-dir", &state];
+    let run = [
+        "run",
+        "--changed-none",
+        "--subject",
+        "S",
+        "--progress",
+        "none",
+        "--events",
+        &told,
+        "--records",
+        &records,
+        "--state-dir",
+        &state,
+    ];
     let gate = ["gate", "record", "--subject", "S", "--status", "done", "--state-dir", &state];
     let fresh = ["gate", "record", "--subject", "S", "--status", "done", "--state-dir", &path("other/state")];
     let mut all = Vec::new();
