@@ -387,6 +387,18 @@ mod tests {
     }
 
     #[test]
+    fn git_is_kept_away() {
+        let (dir, root) = root();
+        let ignore = dir.path().join(".vplan/.gitignore");
+        for (found, left) in [("", "*\n"), ("*\n", "*\n"), ("!x\n", "!x\n")] {
+            fs::create_dir_all(dir.path().join(".vplan")).unwrap();
+            fs::write(&ignore, found).unwrap();
+            RunRecord::create(&root, None, None).unwrap();
+            assert_eq!(fs::read_to_string(&ignore).unwrap(), left);
+        }
+    }
+
+    #[test]
     fn two_runs_do_not_meet() {
         let (_dir, root) = root();
         let a = RunRecord::create(&root, None, None).unwrap();

@@ -75,7 +75,7 @@ impl StateDir {
         let enter = || openat(CWD, &path, flags, Mode::empty());
         // What is there is entered, so that it can be read where nothing can be made.
         let mut entered = enter();
-        if matches!(entered, Err(Errno::NOENT)) {
+        if matches!(entered, Err(Errno::NOENT | Errno::NOTDIR)) {
             make_folders(base).map_err(failed(base))?;
             match mkdirat(CWD, &path, Mode::RWXU) {
                 Ok(()) => sync_folder(base).map_err(failed(base))?,

@@ -56,11 +56,7 @@ pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
 pub fn make_folders(path: &Path) -> io::Result<()> {
     let missing: Vec<&Path> = path.ancestors().take_while(|p| !p.as_os_str().is_empty() && !p.exists()).collect();
     std::fs::create_dir_all(path)?;
-    for made in missing {
-        let above = made.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        sync_folder(above)?;
-    }
-    Ok(())
+    missing.into_iter().filter_map(Path::parent).try_for_each(sync_folder)
 }
 
 /// Makes sure that the names in a directory survive a loss of power, where its file system can do that.
@@ -69,6 +65,7 @@ pub fn make_folders(path: &Path) -> io::Result<()> {
 /// What the system reports.
 pub fn sync_folder(path: &Path) -> io::Result<()> {
     let unable = |e: &io::Error| matches!(e.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported);
+    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
     match File::open(path).and_then(|folder| folder.sync_all()) {
         // Who may write into a directory need not be allowed to read it.
         Err(e) if unable(&e) || e.kind() == io::ErrorKind::PermissionDenied => Ok(()),

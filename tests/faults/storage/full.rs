@@ -114,7 +114,7 @@ fn tiny_disks() {
     let Some(mut sweep) = with_disks("faults::storage::full::tiny_disks", 5, 195) else { return };
     let setup = Setup::new();
     while let Some(mut case) = sweep.next() {
-        let pages = if sweep.whole() { case.number % 65 } else { 15 + case.below(30) };
+        let pages = if sweep.whole() { case.number % 65 } else { 14 + case.below(18) };
         let _disk = Mount::memory(&format!("size={}k", 4 * (pages + 1)));
         suffer(&mut sweep, &mut case, &setup, &[], &|| drop(must("mount", &["-o", "remount,size=8m", DISK])));
         case.held();

@@ -124,7 +124,8 @@ fn a_run(sweep: &mut Sweep, case: &mut Case, disk: &Disk, project: &Project) {
     let run = |told: &Path, records: &Path, state: &Path| {
         let [told, records, state] = [told, records, state].map(|p| p.to_str().unwrap().to_owned());
         let args = ["run", "--changed-none", "--progress", "none", "--subject", "S"].map(str::to_owned);
-        [&args[..], &["--events".to_owned(), told, "--records".to_owned(), records, "--state-dir".to_owned(), state]].concat()
+        [&args[..], &["--events".to_owned(), told, "--records".to_owned(), records, "--state-dir".to_owned(), state]]
+            .concat()
     };
     let start = |args: Vec<String>| started(project, &[], &args.iter().map(String::as_str).collect::<Vec<_>>());
     let reset = |good: bool| {
@@ -164,7 +165,9 @@ fn a_run(sweep: &mut Sweep, case: &mut Case, disk: &Disk, project: &Project) {
         sweep.count("cuts of a run", 1);
         let found = left(&in_copy("records")).filter(|found| {
             // Without a line nobody can tell whether it is the earlier run.
-            lines(&known).next().is_none_or(|line| matches!(&line.entry, Entry::RunStarted { run_id, .. } if *run_id == found.id))
+            lines(&known)
+                .next()
+                .is_none_or(|line| matches!(&line.entry, Entry::RunStarted { run_id, .. } if *run_id == found.id))
         });
         let kept: Vec<Line> = found.as_ref().map(|found| lines(&found.events).collect()).unwrap_or_default();
         for line in lines(&known).filter(|line| !matches!(line.entry, Entry::StepStarted { .. })) {
@@ -246,8 +249,9 @@ fn rounds_by_hand(sweep: &mut Sweep, case: &mut Case, disk: &Disk, project: &Pro
 /// A lock that is replaced again and again. The disk holds the folder of the contract.
 fn a_lock(sweep: &mut Sweep, case: &mut Case, disk: &Disk, project: &Project, revisions: &[String; 2]) {
     let url = format!("file://{}", project.parent().join("remote").display());
-    let contract =
-        |revision: &str| format!("vplan 1\nimport \"git+{url}?rev={revision}#shared.vplan\" as shared\ncheck own: true\n");
+    let contract = |revision: &str| {
+        format!("vplan 1\nimport \"git+{url}?rev={revision}#shared.vplan\" as shared\ncheck own: true\n")
+    };
     let lock = disk.at.join("verify.lock.kdl");
     let mut texts = [String::new(), String::new()];
     for (revision, text) in revisions.iter().zip(&mut texts) {
@@ -282,10 +286,12 @@ fn a_lock(sweep: &mut Sweep, case: &mut Case, disk: &Disk, project: &Project, re
 #[test]
 fn power_cuts() {
     let Some(mut sweep) = with_disks("faults::storage::power::power_cuts", 4, 290) else { return };
-    if !crate::support::tree::have(&["mkfs.ext4", "findmnt"].map(|p| if p == "mkfs.ext4" { "mke2fs" } else { p })) {
+    if !crate::support::tree::have(&["mkfs.ext4", "findmnt"]) {
         return sweep.cannot("no e2fsprogs");
     }
-    let check = |name: &str, test: &str| format!("check {name} {{\n  shell touch ../marks/{name}; echo output; {test}\n  inputs \"src\"\n}}\n");
+    let check = |name: &str, test: &str| {
+        format!("check {name} {{\n  shell touch ../marks/{name}; echo output; {test}\n  inputs \"src\"\n}}\n")
+    };
     let steps = check("first", "true") + &check("second", "true") + &check("third", "grep -q good src");
     let project = Project::git_with(&[("contracts/verify.vplan", &format!("vplan 1\n{steps}")), ("src", "good\n")]);
     let with_lock = Project::git_with(&[("a", "a\n")]);

@@ -19,7 +19,7 @@ const QUIET: &[&str] = &[
     "man",
     "help events",
     "init --stdout",
-    "import --stdout old.json",
+    "import --stdout --from runr old.json",
     "diff one.json two.json",
     "merge report.json",
     "feedback",
@@ -45,7 +45,7 @@ const WRITING: &[&str] = &[
     "run --changed-none --records ../elsewhere",
     "loop --fix ./fixer",
     "init --force",
-    "import old.json -o new.vplan",
+    "import --from runr old.json -o new.vplan",
     "fmt",
     "gc --keep 0",
     "gate record --subject S --status done",
@@ -63,7 +63,7 @@ fn a_read_only_tree() {
     let Some(mut sweep) = with_disks("faults::storage::refused::a_read_only_tree", 12, all) else { return };
     let contract = "vplan 1\ncheck   a: sh -c 'echo hi; touch ../ran'\n";
     let project = Project::git_with(&[("contracts/verify.vplan", contract), ("src", "1\n")]);
-    project.write("old.json", r#"{"version":1,"checks":[]}"#);
+    project.write("old.json", r#"{"verification":{"tier0":["true"]}}"#);
     project.script("fixer", "#!/bin/sh\ntouch ../ran\n");
     for name in ["one.json", "two.json"] {
         let plan = project.run(&["plan", "--changed-none", "--format", "json"]).exits(0).out();
@@ -111,28 +111,29 @@ fn a_read_only_tree() {
 }
 
 /// Where what is swapped stands, from the directory around the project.
-const PLACES: &[&str] = &[
-    "repo/.vplan",
-    "repo/.vplan/runs",
-    "repo/.vplan/runs/*",
-    "repo/.vplan/runs/*/logs",
-    "repo/.vplan/runs/*/events.jsonl",
-    "repo/.vplan/runs/*/plan.json",
-    "repo/.vplan/runs/*/.report.json.new",
-    "repo/.vplan/runs/*/report.json",
-    "home/state/vplan",
-    "home/state/vplan/*",
-    "home/state/vplan/*/results",
-    "home/state/vplan/*/results/salt",
-    "home/state/vplan/*/results/files",
-    "home/state/vplan/*/ledger.json",
-    "home/state/vplan/*/.ledger.json.new",
-    "home/state/vplan/*/ledger.lock",
+const PLACES: &[(&str, &str)] = &[
+    ("repo/.vplan", ""),
+    ("repo/.vplan/runs", ""),
+    ("repo/.vplan/runs/*", ""),
+    ("repo/.vplan/runs/*", "/logs"),
+    ("repo/.vplan/runs/*", "/events.jsonl"),
+    ("repo/.vplan/runs/*", "/plan.json"),
+    ("repo/.vplan/runs/*", "/.report.json.new"),
+    ("repo/.vplan/runs/*", "/report.json"),
+    ("home/state/vplan", ""),
+    ("home/state/vplan/*", ""),
+    ("home/state/vplan/*", "/results"),
+    ("home/state/vplan/*", "/results/salt"),
+    ("home/state/vplan/*", "/results/files"),
+    ("home/state/vplan/*", "/ledger.json"),
+    ("home/state/vplan/*", "/.ledger.json.new"),
+    ("home/state/vplan/*", "/ledger.lock"),
 ];
 
 /// What stands there then.
 const SWAPS: &[(&str, &str)] = &[
-    ("nothing", ":"),
+    ("moved away", ":"),
+    ("removed", "rm -rf aside"),
     ("a symlink to a folder", "ln -s \"$PWD/victim\" \"$p\""),
     ("a symlink to a file", "ln -s \"$PWD/victim/kept\" \"$p\""),
     ("a symlink to nothing", "ln -s \"$PWD/victim/made\" \"$p\""),
@@ -153,10 +154,11 @@ fn swapped_while_it_runs() {
     let shift = 11;
     while let Some(case) = sweep.next() {
         let number = if sweep.whole() { case.number } else { case.number * shift } as usize;
-        let (place, (what, swap)) = (PLACES[number / SWAPS.len() % PLACES.len()], SWAPS[number % SWAPS.len()]);
+        let ((folder, name), (what, swap)) = (PLACES[number / SWAPS.len() % PLACES.len()], SWAPS[number % SWAPS.len()]);
         let project = Project::git_with(&[("contracts/verify.vplan", contract), ("src", "1\n")]);
+        let place = format!("{folder}{name}");
         project.write("../victim/kept", "kept\n");
-        let find = format!("cd \"{}\"; for p in {place}; do :; done", project.parent().display());
+        let find = format!("cd \"{}\"; for d in {folder}; do :; done; p=\"$d{name}\"", project.parent().display());
         project.script("../swap", &format!("#!/bin/sh\n{find}\nmkdir -p aside; mv \"$p\" aside 2>/dev/null\n{swap}\n"));
         let args = ["run", "--changed-none", "--subject", "S", "--progress", "none"];
         let victim = |allowed: bool, when: &str| {
@@ -186,5 +188,5 @@ fn swapped_while_it_runs() {
         victim(followed, "when it is gone");
         case.held();
     }
-    assert!(sweep.seen("exit 0") > 0);
+    assert!(sweep.seen("exit 0") > 0 && sweep.seen("exit 40") == 0, "each swap is one");
 }
