@@ -6,10 +6,9 @@
 use super::process::program::{Root, say};
 use crate::base::path::RepoPath;
 use crate::base::word::visible;
+use crate::effect::patient::{fallocate, flock, fsync, openat};
 use rustix::fd::{AsFd as _, BorrowedFd, OwnedFd};
-use rustix::fs::{
-    AtFlags, CWD, FallocateFlags, FlockOperation, Mode, OFlags, flock, mkdirat, openat, renameat, unlinkat,
-};
+use rustix::fs::{AtFlags, CWD, FallocateFlags, FlockOperation, Mode, OFlags, mkdirat, renameat, unlinkat};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -89,8 +88,17 @@ impl RunRecord {
         };
         let failed = |e: Errno| RecordError::Io(base_path.clone(), e.into());
         match create(base.as_fd(), ".gitignore") {
-            Ok(mut file) => file.write_all(b"*\n").map_err(|e| RecordError::Io(base_path.clone(), e))?,
-            Err(Errno::EXIST) => {}
+            Ok(file) => ignore_all(file).map_err(|e| RecordError::Io(base_path.clone(), e))?,
+            // Whoever made it may have been killed before it could write.
+            Err(Errno::EXIST) => {
+                let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+                if let Ok(fd) = openat(&base, ".gitignore", flags, Mode::empty()) {
+                    let file = File::from(fd);
+                    if file.metadata().is_ok_and(|meta| meta.is_file() && meta.len() == 0) {
+                        let _ = ignore_all(file);
+                    }
+                }
+            }
             Err(error) => return Err(failed(error)),
         }
         let runs_path = base_path.join(RUNS);
@@ -109,7 +117,7 @@ impl RunRecord {
         let _ = flock(&events, FlockOperation::LockExclusive);
         let reserved = reserve(own.as_fd()).is_ok();
         for directory in [&own, &runs, &base] {
-            rustix::fs::fsync(directory).map_err(failed)?;
+            fsync(directory).map_err(failed)?;
         }
         Ok(Self { id, path, folder: own, logs, events, whole: 0, reserved })
     }
@@ -208,6 +216,10 @@ impl Drop for RunRecord {
     }
 }
 
+fn ignore_all(mut file: File) -> io::Result<()> {
+    file.write_all(b"*\n")
+}
+
 /// Makes a directory unless it is there, and opens it; a symlink or anything else in its place is refused.
 fn folder(parent: BorrowedFd<'_>, name: &str, path: &Path) -> Result<OwnedFd, RecordError> {
     let made = match mkdirat(parent, name, Mode::from_raw_mode(0o755)) {
@@ -232,7 +244,7 @@ fn replace(folder: BorrowedFd<'_>, name: &str, content: &[u8]) -> io::Result<()>
         .write_all(content)
         .and_then(|()| file.sync_all())
         .and_then(|()| Ok(renameat(folder, &temporary, folder, name)?))
-        .and_then(|()| Ok(rustix::fs::fsync(folder)?));
+        .and_then(|()| Ok(fsync(folder)?));
     if done.is_err() {
         let _ = unlinkat(folder, &temporary, AtFlags::empty());
     }
@@ -252,7 +264,7 @@ fn create_append(folder: BorrowedFd<'_>, name: &str) -> Result<File, Errno> {
 
 fn reserve(folder: BorrowedFd<'_>) -> io::Result<()> {
     let file = create(folder, ".reserve")?;
-    let reserved = rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, RESERVE);
+    let reserved = fallocate(&file, FallocateFlags::empty(), 0, RESERVE);
     if reserved.is_err() {
         let _ = unlinkat(folder, ".reserve", AtFlags::empty());
     }

@@ -4,8 +4,9 @@
 
 use crate::base::canon::Digest;
 use crate::base::word::visible;
+use crate::effect::patient::openat;
 use rustix::fd::OwnedFd;
-use rustix::fs::{CWD, Mode, OFlags, fchmod, fstat, mkdirat, openat};
+use rustix::fs::{CWD, Mode, OFlags, fchmod, fstat, mkdirat};
 use rustix::io::Errno;
 use std::ffi::OsString;
 use std::io;

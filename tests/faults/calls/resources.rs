@@ -94,8 +94,20 @@ fn no_memory() {
 
 /// Calls that are younger than some kernels.
 const YOUNG: [&str; 14] = [
-    "openat2", "pidfd_open", "pidfd_send_signal", "close_range", "clone3", "statx", "faccessat2", "getrandom", "renameat2",
-    "copy_file_range", "preadv2", "pwritev2", "rseq", "epoll_pwait2",
+    "openat2",
+    "pidfd_open",
+    "pidfd_send_signal",
+    "close_range",
+    "clone3",
+    "statx",
+    "faccessat2",
+    "getrandom",
+    "renameat2",
+    "copy_file_range",
+    "preadv2",
+    "pwritev2",
+    "rseq",
+    "epoll_pwait2",
 ];
 
 /// A kernel that does not know some calls, neither for vplan nor for what it runs: another way, or a clear refusal.

@@ -24,13 +24,22 @@ fn with_import() -> Project {
     project.git_in("../remote", &["commit", "-q", "-m", "x"]);
     let rev = project.git_in("../remote", &["rev-parse", "HEAD"]);
     let url = format!("file://{}", project.parent().join("remote").display());
-    project.write("contracts/verify.vplan", format!("vplan 1\nimport \"git+{url}?rev={rev}#shared.vplan\"\ncheck a: true\n"));
+    project.write(
+        "contracts/verify.vplan",
+        format!("vplan 1\nimport \"git+{url}?rev={rev}#shared.vplan\"\ncheck a: true\n"),
+    );
     project
 }
 
 const WRITERS: [(&str, Writer); 7] = [
     ("fmt", Writer { args: &["fmt"], prepare: || Project::contract(UGLY) }),
-    ("init", Writer { args: &["init"], prepare: || Project::git_with(&[("package.json", r#"{"scripts":{"test":"true"}}"#)]) }),
+    (
+        "init",
+        Writer {
+            args: &["init"],
+            prepare: || Project::git_with(&[("package.json", r#"{"scripts":{"test":"true"}}"#)]),
+        },
+    ),
     ("lock", Writer { args: &["lock"], prepare: with_import }),
     (
         "gate",
@@ -170,7 +179,9 @@ impl Known {
         let ran = self.place.project.run(self.args);
         assert!(ran.exit == self.exit || self.args[0] == "init", "{about}: {ran:#?}");
         let left = self.old_or_new(about);
-        assert!(left.is_empty(), "{about}: left for ever: {left:?}");
+        // The store of passes removes its own after an hour.
+        let ever = left.iter().any(|name| !name.contains("/results/"));
+        assert!(!ever, "{about}: left for ever: {left:?}");
     }
 }
 
