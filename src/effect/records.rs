@@ -184,14 +184,22 @@ impl RunRecord {
         written
     }
 
-    /// Adds the last line, and makes sure that all of them survive a loss of power. It is taken back if they may not.
+    /// Adds the last line, with all the space that is left.
+    ///
+    /// # Errors
+    /// When the disk does not take it.
+    pub fn end(&mut self, line: &str) -> io::Result<()> {
+        self.release();
+        self.append(line)
+    }
+
+    /// Adds the last line and makes sure that all of them survive a loss of power. If they may not, it is taken back.
     ///
     /// # Errors
     /// When the disk does not take them.
-    pub fn end(&mut self, line: &str) -> io::Result<()> {
-        self.release();
+    pub fn end_for_sure(&mut self, line: &str) -> io::Result<()> {
         let before = self.whole;
-        self.append(line)?;
+        self.end(line)?;
         let synced = self.events.sync_data();
         if synced.is_err() && self.events.set_len(before).is_ok() {
             self.whole = before;

@@ -477,7 +477,9 @@ impl Book<'_> {
     fn end(&mut self, report: &mut Report) {
         self.fault = None;
         self.close(report);
-        if let Some(fault) = self.fault.take() {
+        if report.verdict.is_pass()
+            && let Some(fault) = self.fault.take()
+        {
             report.unrecorded(&fault);
             self.close(report);
         }
@@ -487,7 +489,8 @@ impl Book<'_> {
         let steps =
             report.steps.iter().map(|s| FinalStatus { id: s.id.clone(), reason: s.reason, status: s.status }).collect();
         let written = self.record.write("report.json", to_canonical(report).as_bytes());
-        if !self.note(written) {
+        let pass = report.verdict.is_pass();
+        if !self.note(written) && pass {
             return;
         }
         if matches!(report.decision, Decision::Fail | Decision::Escalate) {
@@ -502,6 +505,11 @@ impl Book<'_> {
             steps,
             verdict: report.verdict,
         };
-        self.line(report.duration_ms, entry, RunRecord::end);
+        if pass {
+            self.line(report.duration_ms, entry, RunRecord::end_for_sure);
+        } else {
+            self.line(report.duration_ms, entry, RunRecord::end);
+            self.sync();
+        }
     }
 }

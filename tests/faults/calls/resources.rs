@@ -268,7 +268,7 @@ fn short_writes() {
     let built = Command::new("cc").args(["-shared", "-fPIC", "-O1", "-o"]).args([&library, &source]).output().unwrap();
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
     let gated = Place::new(Project::contract(GATED));
-    let mut sweep = Sweep::new("faults::calls::resources::short_writes", 20, 500);
+    let mut sweep = Sweep::new("faults::calls::resources::short_writes", 10, 300);
     let preload = format!("LD_PRELOAD={}", library.display());
     while let Some(mut case) = sweep.next() {
         let seed = format!("SHORT_SEED={}", case.below(1 << 30));
