@@ -184,6 +184,11 @@ impl RunRecord {
         written
     }
 
+    /// Takes a file of the record away, as far as that is possible.
+    pub fn remove(&mut self, name: &str) {
+        let _ = unlinkat(&self.folder, name, AtFlags::empty());
+    }
+
     /// Adds the last line, with all the space that is left.
     ///
     /// # Errors

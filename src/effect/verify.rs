@@ -481,6 +481,8 @@ impl Book<'_> {
             && let Some(fault) = self.fault.take()
         {
             report.unrecorded(&fault);
+            // It may stand there all the same, and says that all is well.
+            self.record.remove("report.json");
             self.close(report);
         }
     }

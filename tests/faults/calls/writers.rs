@@ -206,8 +206,13 @@ fn killed() {
         let left = known.old_or_new(&about);
         sweep.count("files on their way", left.len() as u64);
         if ran.signal.is_none() {
-            assert_eq!(ran.exit, known.exit, "{about}: {ran:#?}");
-            sweep.count("calls not there", 1);
+            if ran.exit == known.exit {
+                sweep.count("calls not there, or not needed", 1);
+            } else {
+                // A git on its way, before it had become git.
+                assert!(ran.exit.is_some_and(|e| e != 0) && !ran.err.is_empty(), "{about}: {ran:#?}");
+                sweep.count("refused", 1);
+            }
         } else {
             sweep.count(&format!("kills of `{name}`"), 1);
         }
@@ -216,7 +221,7 @@ fn killed() {
         }
         case.held();
     }
-    assert!(sweep.seen("calls not there") < sweep.seen("kills of `fmt`") * 10 + 100);
+    assert!(WRITERS.iter().any(|(name, _)| sweep.seen(&format!("kills of `{name}`")) > 0));
 }
 
 const ERRORS: [&str; 5] = ["EIO", "ENOSPC", "EACCES", "EINTR", "ENOMEM"];
@@ -230,7 +235,11 @@ fn failing() {
     if !able(name) {
         return;
     }
-    let known: Vec<(&str, Known)> = WRITERS.iter().map(|(name, w)| (*name, Known::new(w, FILES))).collect();
+    let mut known: Vec<(&str, Known)> = WRITERS.iter().map(|(name, w)| (*name, Known::new(w, FILES))).collect();
+    for (_, init) in known.iter_mut().filter(|(name, _)| *name == "init") {
+        // It says in the contract what could not be read.
+        init.varies.push("repo/contracts/verify.vplan".to_owned());
+    }
     let all: Vec<(usize, &(String, u64), &str)> = known
         .iter()
         .enumerate()
