@@ -93,27 +93,43 @@ impl<'e> Book<'e> {
         self.note(fault.map_or(Ok(()), Err))
     }
 
-    /// The last lines. What cannot be recorded is no pass, whatever was seen: the report says so then, and so does the exit code,
-    /// and a report of a pass does not stay behind. Whoever reads a record without its end calls the run interrupted.
+    /// The last lines. A pass that cannot be recorded is none: the report says so then, and so does the exit code, and the report
+    /// of a pass does not stay behind. Of anything else as much is kept as can be; whoever reads a record without its end calls
+    /// the run interrupted.
     pub(super) fn end(mut self, report: &mut Report) {
-        let before = self.journal.clone();
-        if let Err(error) = self.close(report) {
-            self.journal = before;
-            report.unrecorded(&say(&error));
-            if self.close(report).is_err() {
+        if report.is_good() {
+            let before = self.journal.clone();
+            if let Err(error) = self.close(report) {
+                self.journal = before;
                 let _ = self.record.remove(REPORT);
+                report.unrecorded(&say(&error));
             }
+        }
+        if !report.is_good() {
+            // Each for itself: the more there is, the better.
+            let _ = self.write_files(report);
+            let _ = self.write_end(report, RunRecord::append);
+            let _ = self.record.sync();
         }
         self.tell_all();
     }
 
     fn close(&mut self, report: &Report) -> io::Result<()> {
-        self.record.write(REPORT, to_canonical(report).as_bytes())?;
+        self.write_files(report)?;
+        self.write_end(report, RunRecord::end)
+    }
+
+    fn write_files(&mut self, report: &Report) -> io::Result<()> {
         if matches!(report.decision, Decision::Fail | Decision::Escalate) {
-            self.record.write(stop::FILE, stop::stop_memo(report).as_bytes())?;
+            let _ = self.record.write(stop::FILE, stop::stop_memo(report).as_bytes());
         }
+        self.record.release();
+        self.record.write(REPORT, to_canonical(report).as_bytes())
+    }
+
+    fn write_end(&mut self, report: &Report, add: fn(&mut RunRecord, &str) -> io::Result<()>) -> io::Result<()> {
         let line = self.journal.line(report.duration_ms, last(report));
-        self.record.end(&line)?;
+        add(&mut self.record, &line)?;
         self.untold.push((self.record.length(), line));
         Ok(())
     }

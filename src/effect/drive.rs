@@ -170,6 +170,8 @@ impl Driver {
         let _ = pool.prepare(1);
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let within = runtime.enter();
+        // The runtime does not expect that there is no room for its own pair of sockets.
+        drop(std::os::unix::net::UnixStream::pair()?);
         let (outbox, notes) = unbounded_channel();
         let (signals, doorbell) = (Signals::listen()?, Doorbell::new()?);
         drop(within);

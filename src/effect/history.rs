@@ -9,15 +9,14 @@ use super::records::{EVENTS, FOLDER, REPORT, RUNS};
 use super::step::log_name;
 use crate::base::unit::show_size;
 use crate::base::word::visible;
+use crate::effect::patient::{flock, openat};
 use crate::plan::{Plan, document};
 use crate::run::journal::{End, Entry, ReplayedRun, lines, replay};
 use crate::run::merge;
 use crate::run::past::{Summary, Tally, is_run_id};
 use crate::run::report::Report;
 use rustix::fd::{AsFd as _, BorrowedFd, OwnedFd};
-use rustix::fs::{
-    AtFlags, CWD, Dir, FileType, FlockOperation, Mode, OFlags, flock, openat, renameat, statat, unlinkat,
-};
+use rustix::fs::{AtFlags, CWD, Dir, FileType, FlockOperation, Mode, OFlags, renameat, statat, unlinkat};
 use rustix::io::Errno;
 use std::collections::BTreeSet;
 use std::fs::File;

@@ -6,10 +6,11 @@
 use super::process::program::say;
 use super::state_dir::StateDir;
 use crate::base::word::visible;
+use crate::effect::patient::{flock, fsync, openat};
 use crate::ledger::Ledger;
 use crate::ledger::document::{Unusable, decode, encode};
 use rustix::fd::OwnedFd;
-use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, flock, openat, renameat, unlinkat};
+use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, renameat, unlinkat};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -174,7 +175,6 @@ impl LedgerFile {
         loop {
             match flock(&held, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => return Ok(held),
-                Err(Errno::INTR) => {}
                 Err(Errno::WOULDBLOCK) if Instant::now() < deadline => std::thread::sleep(LOOK),
                 Err(Errno::WOULDBLOCK) => return Err(LedgerError::Busy(self.path(), limit)),
                 // Without a lock a round could be lost, and with it a failure.
@@ -193,7 +193,7 @@ impl LedgerFile {
             file.write_all(encode(ledger).as_bytes())?;
             file.sync_all()?;
             renameat(folder, NEW, folder, NAME)?;
-            Ok(rustix::fs::fsync(folder)?)
+            Ok(fsync(folder)?)
         });
         if written.is_err() {
             let _ = unlinkat(folder, NEW, AtFlags::empty());

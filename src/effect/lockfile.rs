@@ -9,9 +9,10 @@ use crate::base::diagnostic::{Diagnostic, Severity};
 use crate::base::path::RepoPath;
 use crate::base::source::{Source, Sources};
 use crate::base::unit::show_size;
+use crate::effect::patient::{flock, openat};
 use crate::lock::error::NEWER;
 use crate::lock::{Lock, MAX_BYTES, decode, encode, update};
-use rustix::fs::{FlockOperation, Mode, OFlags, flock};
+use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use std::io;
 use std::time::{Duration, Instant};
@@ -159,12 +160,11 @@ pub fn replace<E: From<LockFileError>>(
     let target = site.root.join(path.to_os());
     let directory = target.parent().unwrap_or(&site.root);
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let held = rustix::fs::open(directory, flags, Mode::empty()).map_err(|e| unwritable(e.into()))?;
+    let held = openat(rustix::fs::CWD, directory, flags, Mode::empty()).map_err(|e| unwritable(e.into()))?;
     let deadline = Instant::now() + limit;
     loop {
         match flock(&held, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => break,
-            Err(Errno::INTR) => {}
             Err(Errno::WOULDBLOCK) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(5)),
             Err(Errno::WOULDBLOCK) => return Err(LockFileError::Busy(path.clone()).into()),
             // A file system without locks: the rename alone keeps the file whole.

@@ -22,6 +22,7 @@ pub mod judge;
 pub mod ledger;
 pub mod load;
 pub mod lockfile;
+mod patient;
 pub mod pinned;
 pub mod pins;
 pub mod process;

@@ -7,10 +7,10 @@ use super::files::make_folders;
 use super::process::program::{Root, say};
 use crate::base::path::RepoPath;
 use crate::base::word::visible;
+use crate::effect::patient::{fallocate, flock, fsync, openat};
 use rustix::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use rustix::fs::{
-    AtFlags, CWD, FallocateFlags, FileType, FlockOperation, Mode, OFlags, flock, mkdirat, openat, renameat, statat,
-    unlinkat,
+    AtFlags, CWD, FallocateFlags, FileType, FlockOperation, Mode, OFlags, mkdirat, renameat, statat, unlinkat,
 };
 use rustix::io::Errno;
 use std::fs::File;
@@ -95,7 +95,7 @@ impl RunRecord {
                 let known = statat(root.as_fd(), FOLDER, AtFlags::SYMLINK_NOFOLLOW).is_ok();
                 let base = folder(root.as_fd(), FOLDER, &path)?;
                 if !known {
-                    rustix::fs::fsync(root).map_err(|e| RecordError::Io(path.clone(), e.into()))?;
+                    fsync(root).map_err(|e| RecordError::Io(path.clone(), e.into()))?;
                 }
                 (base, path)
             }
@@ -124,7 +124,7 @@ impl RunRecord {
             Err(_) => None,
         };
         for directory in [&own, &runs, &base] {
-            rustix::fs::fsync(directory).map_err(failed)?;
+            fsync(directory).map_err(failed)?;
         }
         Ok(Self { id, path, folder: own, logs, events, whole: 0, broken: false, reserve })
     }
@@ -197,7 +197,7 @@ impl RunRecord {
         self.whole
     }
 
-    /// Adds the last line, and makes sure that all of them survive a loss of power. It is taken back if they may not.
+    /// Adds the last line and makes sure that all of them survive a loss of power. If they may not, it is taken back.
     ///
     /// # Errors
     /// When the disk does not take them.
@@ -218,7 +218,7 @@ impl RunRecord {
     /// What the system reports.
     pub fn remove(&self, name: &str) -> io::Result<()> {
         unlinkat(&self.folder, name, AtFlags::empty())?;
-        Ok(rustix::fs::fsync(&self.folder)?)
+        Ok(fsync(&self.folder)?)
     }
 
     /// Writes a file of the record as a whole: whoever reads it sees all of it or none, also after a loss of power.
@@ -280,7 +280,7 @@ fn replace(folder: BorrowedFd<'_>, name: &str, content: &[u8]) -> io::Result<()>
         .write_all(content)
         .and_then(|()| file.sync_all())
         .and_then(|()| Ok(renameat(folder, &temporary, folder, name)?))
-        .and_then(|()| Ok(rustix::fs::fsync(folder)?));
+        .and_then(|()| Ok(fsync(folder)?));
     if done.is_err() {
         let _ = unlinkat(folder, &temporary, AtFlags::empty());
     }
@@ -302,7 +302,7 @@ fn reserve(folder: BorrowedFd<'_>) -> Result<File, Errno> {
     const NAME: &str = ".reserve";
     let file = create(folder, NAME)?;
     unlinkat(folder, NAME, AtFlags::empty())?;
-    rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, RESERVE)?;
+    fallocate(&file, FallocateFlags::empty(), 0, RESERVE)?;
     Ok(file)
 }
 

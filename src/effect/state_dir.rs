@@ -5,8 +5,9 @@
 use super::files::{make_folders, sync_folder};
 use crate::base::canon::Digest;
 use crate::base::word::visible;
+use crate::effect::patient::openat;
 use rustix::fd::OwnedFd;
-use rustix::fs::{CWD, Mode, OFlags, fchmod, fstat, mkdirat, openat};
+use rustix::fs::{CWD, Mode, OFlags, fchmod, fstat, mkdirat};
 use rustix::io::Errno;
 use std::ffi::OsString;
 use std::io;

@@ -111,7 +111,7 @@ impl Store {
             // A rename does not replace a directory. Only an empty one goes.
             std::fs::remove_dir(path)?;
         }
-        let mut file = tempfile::Builder::new().prefix(".writing-").tempfile_in(directory)?;
+        let mut file = files::on_its_way(path)?;
         file.write_all(bytes)?;
         file.as_file().sync_all()?;
         file.persist(path).map_err(|e| e.error)?;

@@ -6,7 +6,7 @@ use super::git::Git;
 use super::git::snapshot::Snapshot;
 use crate::base::path::RepoPath;
 use crate::plan::{Note, Plan};
-use std::thread::JoinHandle;
+use std::thread::{Builder, JoinHandle};
 
 /// The note of a run in which the tree changed.
 pub const CHANGED: &str = "tree-changed";
@@ -42,7 +42,7 @@ pub struct Begun {
 
 /// A tree that is being looked at while other things are prepared.
 #[derive(Debug)]
-pub struct Beginning(Option<(Git, JoinHandle<Option<Snapshot>>)>);
+pub struct Beginning(Option<(Git, Option<JoinHandle<Option<Snapshot>>>)>);
 
 impl Beginning {
     /// Begins to look. Without git there is nothing to look at.
@@ -50,7 +50,7 @@ impl Beginning {
     pub fn look(git: Option<&Git>) -> Self {
         Self(git.map(|git| {
             let own = git.clone();
-            (git.clone(), std::thread::spawn(move || take(&own)))
+            (git.clone(), Builder::new().spawn(move || take(&own)).ok())
         }))
     }
 
@@ -58,7 +58,9 @@ impl Beginning {
     #[must_use]
     pub fn seen(self) -> Option<Begun> {
         let (git, handle) = self.0?;
-        Some(Begun { git, snapshot: handle.join().ok().flatten() })
+        // Where there was no thread for it, there is time for it now.
+        let snapshot = handle.map_or_else(|| take(&git), |handle| handle.join().ok().flatten());
+        Some(Begun { git, snapshot })
     }
 }
 

@@ -344,17 +344,21 @@ pub fn report(plan: &Plan, records: Vec<StepRecord>, ending: &Ending, circumstan
 }
 
 impl Report {
-    /// The record could not be kept to its end: what was a pass is incomplete, because nobody can look at its evidence again.
+    /// Whether somebody who reads it may go on.
+    #[must_use]
+    pub fn is_good(&self) -> bool {
+        self.verdict.is_pass()
+            || self.verdict == Verdict::NothingToVerify
+            || [Exit::Success.code(), Exit::Unconfirmed.code()].contains(&self.exit_code)
+    }
+
+    /// The record could not be kept to its end: what was good is incomplete, because nobody can look at its evidence again.
     pub fn unrecorded(&mut self, why: &str) {
-        if self.verdict.is_pass() || self.verdict == Verdict::NothingToVerify {
-            self.verdict = Verdict::Incomplete;
-            self.reason = Some(format!("{UNRECORDED}{}", visible(why.as_bytes())));
-        }
-        if [Exit::Success.code(), Exit::Unconfirmed.code()].contains(&self.exit_code) {
-            self.exit_code = Exit::Incomplete.code();
-            self.verdict_code = self.verdict_code.map(|_| self.exit_code);
-            self.decision = if self.retries_remaining == 0 { Decision::Fail } else { Decision::Retry };
-        }
+        self.verdict = Verdict::Incomplete;
+        self.reason = Some(format!("{UNRECORDED}{}", visible(why.as_bytes())));
+        self.exit_code = Exit::Incomplete.code();
+        self.verdict_code = self.verdict_code.map(|_| self.exit_code);
+        self.decision = if self.retries_remaining == 0 { Decision::Fail } else { Decision::Retry };
     }
 }
 

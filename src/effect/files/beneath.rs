@@ -5,6 +5,7 @@
 
 use crate::base::path::RepoPath;
 use crate::base::unit::show_size;
+use crate::effect::patient::{openat, openat2};
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use std::fs::File;
@@ -116,13 +117,13 @@ impl Beneath {
     /// What the system says.
     pub fn open(root: &Path) -> io::Result<Self> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        Ok(Self { root: rustix::fs::open(root, flags, Mode::empty())? })
+        Ok(Self { root: openat(rustix::fs::CWD, root, flags, Mode::empty())? })
     }
 
     fn resolve(&self, path: &RepoPath, flags: OFlags) -> Result<OwnedFd, Errno> {
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
         for _ in 0..16 {
-            match rustix::fs::openat2(&self.root, path.as_bytes(), flags | OFlags::CLOEXEC, Mode::empty(), resolve) {
+            match openat2(&self.root, path.as_bytes(), flags | OFlags::CLOEXEC, Mode::empty(), resolve) {
                 // The tree was renamed while the kernel walked it.
                 Err(Errno::AGAIN) => {}
                 // A kernel or a container that does not know the call.
@@ -153,7 +154,7 @@ impl Beneath {
             }
             let name = if name.is_empty() { b".".to_vec() } else { name };
             let look = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            let found = rustix::fs::openat(here, name.as_slice(), look, Mode::empty())?;
+            let found = openat(here, name.as_slice(), look, Mode::empty())?;
             let kind = rustix::fs::FileType::from_raw_mode(rustix::fs::fstat(&found)?.st_mode);
             let last = todo.is_empty();
             if kind == rustix::fs::FileType::Symlink && !(last && flags.contains(OFlags::NOFOLLOW)) {
@@ -168,7 +169,7 @@ impl Beneath {
                 todo.extend(target.split(|b| *b == b'/').map(<[u8]>::to_vec).rev());
             } else if last {
                 let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-                return rustix::fs::openat(here, name.as_slice(), flags, Mode::empty());
+                return openat(here, name.as_slice(), flags, Mode::empty());
             } else {
                 dirs.push(found);
             }

@@ -7,11 +7,15 @@ pub mod reports;
 pub mod rewrite;
 
 use crate::base::path::RepoPath;
+use crate::effect::patient::flock;
+use rustix::fs::FlockOperation;
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
+use tempfile::NamedTempFile;
 
 /// How many files a walk lists at most.
 pub const MAX_FILES: usize = 1_000_000;
@@ -37,10 +41,9 @@ pub fn open_plain(path: &Path) -> io::Result<File> {
 /// What the system reports.
 pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     use std::io::Write as _;
-    use std::os::unix::fs::PermissionsExt as _;
     let directory = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
     make_folders(directory)?;
-    let mut file = tempfile::NamedTempFile::new_in(directory)?;
+    let mut file = on_its_way(path)?;
     file.write_all(content)?;
     // A temporary file is private; what is to be checked in is not.
     file.as_file().set_permissions(std::fs::Permissions::from_mode(0o644))?;
@@ -70,6 +73,38 @@ pub fn sync_folder(path: &Path) -> io::Result<()> {
         // Who may write into a directory need not be allowed to read it.
         Err(e) if unable(&e) || e.kind() == io::ErrorKind::PermissionDenied => Ok(()),
         done => done,
+    }
+}
+
+/// A file that is to be given this name, beside it, under another one. It is locked as long as its writer lives; what a writer
+/// leaves that was killed, the next one removes.
+///
+/// # Errors
+/// What the system reports.
+pub(super) fn on_its_way(path: &Path) -> io::Result<NamedTempFile> {
+    let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.as_bytes();
+    let directory = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
+    // As much of the name as leaves room for the rest.
+    let prefix = [b".", name.get(..name.len().min(200)).unwrap_or_default(), b".new-"].concat();
+    for entry in std::fs::read_dir(directory)?.flatten() {
+        if entry.file_name().as_bytes().starts_with(&prefix) {
+            remove_abandoned(&entry.path());
+        }
+    }
+    loop {
+        let file = tempfile::Builder::new().prefix(OsStr::from_bytes(&prefix)).tempfile_in(directory)?;
+        let _ = flock(file.as_file(), FlockOperation::NonBlockingLockExclusive);
+        // Somebody may have taken it for abandoned before it was locked.
+        if file.as_file().metadata()?.nlink() > 0 {
+            return Ok(file);
+        }
+    }
+}
+
+fn remove_abandoned(path: &Path) {
+    // Where there are no such locks, nothing is removed.
+    if open_plain(path).is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()) {
+        let _ = std::fs::remove_file(path);
     }
 }
 

@@ -1,6 +1,6 @@
 //! How is a file changed in place? As a whole or not at all, with its mode and its owner, and never over somebody else's edit.
 
-use super::{open_plain, read_bounded, read_plain};
+use super::{on_its_way, open_plain, read_bounded, read_plain};
 use std::io::{self, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
@@ -62,8 +62,7 @@ impl Editable {
             // Its directory may well allow to replace it, but that is not what its owner meant.
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it is read-only"));
         }
-        let directory = self.path.parent().ok_or(io::ErrorKind::InvalidInput)?;
-        let mut file = tempfile::NamedTempFile::new_in(directory)?;
+        let mut file = on_its_way(&self.path)?;
         file.write_all(content)?;
         let own = file.as_file().metadata()?;
         if (own.uid(), own.gid()) != (meta.uid(), meta.gid()) {

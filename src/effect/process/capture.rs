@@ -5,8 +5,9 @@ use crate::base::word::Word;
 use crate::check::evidence::Captured;
 use crate::check::format::{Scan, Stream};
 use crate::check::reading::Reading;
+use crate::effect::patient::openat;
 use rustix::fd::{BorrowedFd, OwnedFd};
-use rustix::fs::{Mode, OFlags, openat};
+use rustix::fs::{Mode, OFlags};
 use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
 use std::sync::{Arc, Mutex};
@@ -249,7 +250,7 @@ impl Log<'_> {
 /// Creates a file that was not there before; a symlink in its place is refused.
 fn create(place: &LogPlace<'_>, ending: &str) -> io::Result<File> {
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let fd: OwnedFd = openat(place.folder, format!("{}{ending}", place.name), flags, Mode::from_raw_mode(0o644))?;
+    let fd: OwnedFd = openat(place.folder, &*format!("{}{ending}", place.name), flags, Mode::from_raw_mode(0o644))?;
     Ok(File::from(fd))
 }
 

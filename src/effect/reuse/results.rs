@@ -4,11 +4,12 @@
 //! what a loss of power damages is recognised by its digest and is not there.
 
 use crate::base::canon::Digest;
+use crate::effect::patient::openat;
 use crate::effect::process::program::say;
 use crate::effect::state_dir::StateDir;
 use crate::reuse::entry::Entry;
 use rustix::fd::OwnedFd;
-use rustix::fs::{AtFlags, Dir, Mode, OFlags, mkdirat, openat, renameat, statat, unlinkat};
+use rustix::fs::{AtFlags, Dir, Mode, OFlags, mkdirat, renameat, statat, unlinkat};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};

@@ -12,7 +12,7 @@ const ERRORS: [&str; 9] = ["EIO", "ENOSPC", "EDQUOT", "EROFS", "EACCES", "EMFILE
 const FILES: &str = "open,openat,openat2,write,writev,pwrite64,read,pread64,fsync,fdatasync,rename,renameat,renameat2,mkdir,mkdirat,\
                      unlink,unlinkat,ftruncate,fallocate,flock,close,lseek,getdents64,newfstatat,fstat,statx,readlink,\
                      faccessat2,fchmod,fchmodat,chdir,fchdir,pipe2,dup2,fcntl,socketpair,sendmsg,recvmsg,eventfd2,\
-                     epoll_create1,epoll_ctl,getrandom,utimensat,prctl,copy_file_range";
+                     epoll_create1,epoll_ctl,utimensat,prctl,copy_file_range";
 
 /// What waits or transfers, and may be interrupted by a signal: whoever is, asks again.
 const INTERRUPTIBLE: [&str; 10] =
@@ -61,13 +61,13 @@ fn each(name: &'static str, fast: u64, everyone: bool, errors: &[&str], kinds: &
 /// Each call of vplan's own, with each error: no pass without its evidence, no panic, no damaged file, never a hang.
 #[test]
 fn of_vplan() {
-    each("faults::calls::errors::of_vplan", 30, false, &ERRORS, FILES);
+    each("faults::calls::errors::of_vplan", 20, false, &ERRORS, FILES);
 }
 
 /// The same call of every process: git's, the supervisors', the steps'.
 #[test]
 fn of_everyone() {
-    each("faults::calls::errors::of_everyone", 20, true, &["EIO", "ENOMEM", "EINTR"], FILES);
+    each("faults::calls::errors::of_everyone", 12, true, &["EIO", "ENOMEM", "EINTR"], FILES);
 }
 
 /// A disk that does not take what was written: what may be lost is no pass, whatever a second try says.

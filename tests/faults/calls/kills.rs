@@ -15,23 +15,27 @@ fn at_random_times() {
     let mut sweep = Sweep::new("faults::calls::kills::at_random_times", 40, 10_000);
     let place = Place::three();
     let args = [&RUN[..], &["-"]].concat();
-    let mut usual = Duration::from_millis(50);
+    let mut usual = Duration::ZERO;
     while let Some(mut case) = sweep.next() {
         place.clear();
         let before = place.runs();
         let start = Instant::now();
         let mut vplan = Guard(place.command(&[], &args).spawn().unwrap());
         let micros = u64::try_from(usual.as_micros()).unwrap();
-        std::thread::sleep(Duration::from_micros(case.below(micros * 9 / 8)));
-        let _ = vplan.0.kill();
+        // Now and then one comes to its end: how long that takes depends on how busy the machine is.
+        let spared = case.number % 20 == 0;
+        if !spared {
+            std::thread::sleep(Duration::from_micros(case.below(micros * 9 / 8)));
+            let _ = vplan.0.kill();
+        }
         let ended = vplan.0.wait().unwrap();
+        if spared {
+            usual = start.elapsed();
+        }
         if let Some(code) = ended.code() {
             assert_eq!(code, 0, "{}", place.said("err"));
-            // What is usual follows how busy the machine is.
-            usual = (usual * 7 + start.elapsed()) / 8;
             sweep.count("runs had ended", 1);
         } else {
-            usual += Duration::from_micros(50);
             sweep.count("runs killed", 1);
         }
         place.is_left_alone();
@@ -69,7 +73,7 @@ fn before_each_call() {
     }
     let points = place.points("all", false, &args, 0);
     place.clear();
-    let mut sweep = Sweep::new("faults::calls::kills::before_each_call", 25, points.len() as u64);
+    let mut sweep = Sweep::new("faults::calls::kills::before_each_call", 15, points.len() as u64);
     while let Some(case) = sweep.next() {
         let (calls, nth) = &points[usize::try_from(case.point(points.len() as u64)).unwrap()];
         let about = format!("killed before {calls} {nth}");

@@ -94,8 +94,20 @@ fn no_memory() {
 
 /// Calls that are younger than some kernels.
 const YOUNG: [&str; 14] = [
-    "openat2", "pidfd_open", "pidfd_send_signal", "close_range", "clone3", "statx", "faccessat2", "getrandom", "renameat2",
-    "copy_file_range", "preadv2", "pwritev2", "rseq", "epoll_pwait2",
+    "openat2",
+    "pidfd_open",
+    "pidfd_send_signal",
+    "close_range",
+    "clone3",
+    "statx",
+    "faccessat2",
+    "getrandom",
+    "renameat2",
+    "copy_file_range",
+    "preadv2",
+    "pwritev2",
+    "rseq",
+    "epoll_pwait2",
 ];
 
 /// A kernel that does not know some calls, neither for vplan nor for what it runs: another way, or a clear refusal.
@@ -256,7 +268,7 @@ fn short_writes() {
     let built = Command::new("cc").args(["-shared", "-fPIC", "-O1", "-o"]).args([&library, &source]).output().unwrap();
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
     let gated = Place::new(Project::contract(GATED));
-    let mut sweep = Sweep::new("faults::calls::resources::short_writes", 20, 500);
+    let mut sweep = Sweep::new("faults::calls::resources::short_writes", 10, 300);
     let preload = format!("LD_PRELOAD={}", library.display());
     while let Some(mut case) = sweep.next() {
         let seed = format!("SHORT_SEED={}", case.below(1 << 30));
