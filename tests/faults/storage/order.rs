@@ -466,7 +466,7 @@ fn traces() -> Option<Vec<(&'static str, Trace, Law)>> {
     project.write("src", "bad\n");
     add("a run that fails", &project, &root, &run, run_law)?;
     add("a round", &project, &root, &gate, gate_law)?;
-    add("the first round", &project, &root.join("other"), &fresh, gate_law).or_else(|| None)?;
+    add("the first round", &project, &root.join("other"), &fresh, gate_law)?;
     let remote = Project::git_with(&[("shared.vplan", "vplan 1\ncheck shared: true\n")]);
     let mut revisions = vec![remote.git(&["rev-parse", "HEAD"])];
     remote.write("shared.vplan", "vplan 1\ncheck shared: false\n");
