@@ -13,6 +13,7 @@ use super::process::doorbell::Doorbell;
 use super::process::pool::Pool;
 use super::process::program::{Program, Root};
 use super::reuse::Recall;
+use super::settle::{Done, Settler, Work};
 use super::signals::Signals;
 use super::step::{Busy, Means, Note, log_name};
 use super::watch::Watch;
@@ -85,11 +86,17 @@ pub enum Message<'a> {
         /// What runs, in plan order.
         running: &'a [Running<'a>],
     },
-    /// Everything that was asked for has been begun: time for what takes a while, such as making sure that the record
-    /// survives a loss of power.
+    /// Everything that was asked for has been begun: time for what takes a while, which is done aside.
     Settled {
+        /// What is to be done.
+        work: &'a mut Option<Work>,
+    },
+    /// Some of it has been done.
+    Done {
         /// When.
         at: u64,
+        /// What came of it.
+        done: Done,
     },
     /// vplan is about to stop itself (SIGTSTP); everything it runs stands still.
     Suspended,
@@ -191,6 +198,7 @@ impl Driver {
         // It is put back below; that it is gone before cannot be.
         let Some(runtime) = self.runtime.take() else { return Err(DriveError::Stuck) };
         let result = std::thread::scope(|scope| {
+            let settler = Settler::new(self.outbox.clone());
             let mut drive = Drive {
                 driver: &mut *self,
                 plan,
@@ -204,6 +212,7 @@ impl Driver {
                 next_tick: Instant::now(),
                 last: 0,
                 unsettled: false,
+                settler,
                 awaited: 0,
             };
             runtime.block_on(async {
@@ -234,6 +243,7 @@ struct Drive<'d, 's, 'e> {
     last: u64,
     /// Something has happened since [`Message::Settled`].
     unsettled: bool,
+    settler: Settler<'s>,
     /// How many trees are to stand still.
     awaited: usize,
 }
@@ -245,6 +255,7 @@ enum Came {
 }
 
 enum News {
+    Done(Done),
     Ended { step: usize, at: u64, tried: Box<Tried> },
     Signal(Signal),
 }
@@ -261,9 +272,7 @@ impl<'e> Drive<'_, '_, 'e> {
             if let Some(news) = self.news.pop_front() {
                 self.hear(news).await;
             } else if std::mem::take(&mut self.unsettled) {
-                let at = self.now();
-                let actions = (self.tell)(Message::Settled { at });
-                self.todo.extend(actions);
+                self.settle();
             } else if self.busy.is_empty() && self.wake.is_none() {
                 return Err(DriveError::Stuck);
             } else if self.wake.is_some_and(|at| self.driver.clock.elapsed() >= Duration::from_millis(at)) {
@@ -348,6 +357,7 @@ impl<'e> Drive<'_, '_, 'e> {
         let at = self.driver.clock.now();
         let now = self.driver.clock.elapsed();
         let (step, tried) = match note {
+            Note::Done(done) => return self.news.push_back(News::Done(done)),
             Note::Evaluated(step, evidence) => {
                 let Some(busy) = self.busy.get_mut(&step) else { return };
                 let duration_ms = at.saturating_sub(busy.since);
@@ -395,8 +405,25 @@ impl<'e> Drive<'_, '_, 'e> {
         self.todo.extend(actions);
     }
 
+    /// Asks for what takes a while, and has it done.
+    fn settle(&mut self) {
+        let mut work = None;
+        let actions = (self.tell)(Message::Settled { work: &mut work });
+        self.todo.extend(actions);
+        if let Some(work) = work {
+            self.settler.settle(self.scope, work);
+        }
+    }
+
+    fn done(&mut self, done: Done) {
+        let at = self.now();
+        let actions = (self.tell)(Message::Done { at, done });
+        self.todo.extend(actions);
+    }
+
     async fn hear(&mut self, news: News) {
         match news {
+            News::Done(done) => self.done(done),
             News::Ended { step, at, tried } => {
                 let Some(busy) = self.busy.remove(&step) else { return };
                 let attempt = busy.attempt;
@@ -543,6 +570,16 @@ impl<'e> Drive<'_, '_, 'e> {
                 self.busy.values().filter_map(Busy::running).for_each(Attempt::abandon);
             }
             self.turn(Some(STAND_STILL)).await;
+        }
+        self.settle();
+        self.settler.finish();
+        while let Ok(note) = self.driver.notes.try_recv() {
+            self.note(note);
+        }
+        for news in std::mem::take(&mut self.news) {
+            if let News::Done(done) = news {
+                self.done(done);
+            }
         }
     }
 }

@@ -3,8 +3,9 @@
 //! The folder of the runs is held open, no symlink below it is followed, and only regular files are read, up to a cap: a step
 //! could have put anything there. What is no record of vplan's is passed over.
 
+use super::beside;
 use super::process::program::say;
-use super::records::{EVENTS, FOLDER, RUNS};
+use super::records::{EVENTS, FOLDER, REPORT, RUNS};
 use super::step::log_name;
 use crate::base::unit::show_size;
 use crate::base::word::visible;
@@ -210,8 +211,8 @@ impl History {
     /// # Errors
     /// Why it cannot be read, for people.
     pub fn report(&self, id: &str) -> Result<Option<Report>, String> {
-        let Some(bytes) = self.file(id, "report.json")? else { return Ok(None) };
-        let part = merge::read("report.json", &bytes).map_err(|e| e.message)?;
+        let Some(bytes) = self.file(id, REPORT)? else { return Ok(None) };
+        let part = merge::read(REPORT, &bytes).map_err(|e| e.message)?;
         Ok(Some(part.report))
     }
 
@@ -279,7 +280,7 @@ impl History {
     #[must_use]
     pub fn tally(&self, ids: &[String]) -> Tally {
         const FEW: usize = 50;
-        let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(8);
+        let threads = beside::parts();
         let count = |ids: &[String]| {
             let mut tally = Tally::default();
             for id in ids {
@@ -294,14 +295,11 @@ impl History {
         if threads == 1 || ids.len() < FEW {
             return count(ids);
         }
-        std::thread::scope(|scope| {
-            let parts = ids.chunks(ids.len().div_ceil(threads));
-            let handles: Vec<_> = parts.map(|part| scope.spawn(move || count(part))).collect();
-            let mut all = Tally::default();
-            // In their order: the newest failure is the last one.
-            handles.into_iter().for_each(|h| all.merge(h.join().unwrap_or_default()));
-            all
-        })
+        let mut all = Tally::default();
+        // In their order: the newest failure is the last one.
+        let parts = ids.chunks(ids.len().div_ceil(threads)).collect();
+        beside::each(parts, count).into_iter().for_each(|part| all.merge(part));
+        all
     }
 
     /// Removes all but the newest runs. `dry`: only says what it would remove. A run that is being written stays, whatever

@@ -1,6 +1,8 @@
 //! The shell: the only room of tokio, `std::fs`, `std::process`, `std::env`, clocks, git and temporary files.
 #![expect(clippy::disallowed_methods, reason = "the door: the core's purity is a lint, and this is where it ends")]
 
+mod beside;
+mod book;
 pub mod cases;
 pub mod changes;
 pub mod clock;
@@ -26,6 +28,7 @@ pub mod process;
 pub mod propose;
 pub mod records;
 pub mod reuse;
+pub mod settle;
 mod signals;
 pub mod state_dir;
 mod step;

@@ -17,6 +17,7 @@ use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The folder at the root.
@@ -25,6 +26,8 @@ pub const FOLDER: &str = ".vplan";
 pub const RUNS: &str = "runs";
 /// The journal of a run.
 pub const EVENTS: &str = "events.jsonl";
+/// The report of a run that has come to its end.
+pub const REPORT: &str = "report.json";
 /// What is set aside so that a run that fills the disk can still say how it ended, in bytes.
 const RESERVE: u64 = 64 * 1024;
 
@@ -61,7 +64,7 @@ pub struct RunRecord {
     path: PathBuf,
     folder: OwnedFd,
     logs: OwnedFd,
-    events: File,
+    events: Arc<File>,
     /// How many bytes of the events are whole lines.
     whole: u64,
     /// A line is missing: what would follow it could not be read.
@@ -110,7 +113,7 @@ impl RunRecord {
         mkdirat(&runs, &id, Mode::from_raw_mode(0o755)).map_err(failed)?;
         let own = folder(runs.as_fd(), &id, &path)?;
         let logs = folder(own.as_fd(), "logs", &path.join("logs"))?;
-        let events = create_append(own.as_fd(), EVENTS).map_err(failed)?;
+        let events = Arc::new(create_append(own.as_fd(), EVENTS).map_err(failed)?);
         // Held as long as the record is written: it says that a vplan lives. Programs that are started do not inherit it.
         let _ = flock(&events, FlockOperation::LockExclusive);
         let reserve = match reserve(own.as_fd()) {
@@ -161,7 +164,7 @@ impl RunRecord {
     }
 
     fn add(&mut self, line: &str) -> io::Result<()> {
-        let added = self.events.write_all(line.as_bytes());
+        let added = (&*self.events).write_all(line.as_bytes());
         match added {
             Ok(()) => self.whole += line.len() as u64,
             // Where not even that is possible, whoever reads drops the half of a line.
@@ -180,6 +183,42 @@ impl RunRecord {
             self.release();
         }
         synced
+    }
+
+    /// The events, to be synced by somebody else, who tells [`RunRecord::release`] when that fails.
+    #[must_use]
+    pub fn events(&self) -> Arc<File> {
+        Arc::clone(&self.events)
+    }
+
+    /// How long the events are, in bytes.
+    #[must_use]
+    pub fn length(&self) -> u64 {
+        self.whole
+    }
+
+    /// Adds the last line, and makes sure that all of them survive a loss of power. It is taken back if they may not.
+    ///
+    /// # Errors
+    /// When the disk does not take them.
+    pub fn end(&mut self, line: &str) -> io::Result<()> {
+        self.release();
+        let before = self.whole;
+        self.append(line)?;
+        let synced = self.events.sync_data();
+        if synced.is_err() && self.events.set_len(before).is_ok() {
+            self.whole = before;
+        }
+        synced
+    }
+
+    /// Takes a file of the record away.
+    ///
+    /// # Errors
+    /// What the system reports.
+    pub fn remove(&self, name: &str) -> io::Result<()> {
+        unlinkat(&self.folder, name, AtFlags::empty())?;
+        Ok(rustix::fs::fsync(&self.folder)?)
     }
 
     /// Writes a file of the record as a whole: whoever reads it sees all of it or none, also after a loss of power.

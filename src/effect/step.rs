@@ -7,6 +7,7 @@ use super::process::capture::{Live, LogPlace};
 use super::process::pool::Pool;
 use super::process::program::say;
 use super::reuse::Recall;
+use super::settle::Done;
 use super::watch::{Looked, is_watched};
 use crate::base::canon::Digest;
 use crate::base::word::Word;
@@ -25,7 +26,7 @@ use std::thread::Scope;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc::UnboundedSender;
 
-/// What the thread of a step tells the one that drives. The number is the step's.
+/// What another thread tells the one that drives. The number is the step's.
 pub(super) enum Note {
     /// A step that starts nothing is over.
     Evaluated(usize, Box<Evidence>),
@@ -37,6 +38,8 @@ pub(super) enum Note {
     Asked(usize, Asked),
     /// They have been looked at again.
     LookedAgain(usize, Box<Looked>),
+    /// What takes a while has been done.
+    Done(Done),
 }
 
 /// A try of a step that is under way.

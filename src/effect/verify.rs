@@ -1,14 +1,15 @@
 //! How is a plan verified? Drive it, classify what failed, repair the plan where the plan was wrong, until a verdict.
 
+use super::book::Book;
 use super::drive::{Context, DriveError, Driver, Finished, Message, Running};
 use super::environment::Environment;
 use super::judge::Judge;
-use super::process::program::{Program, Root, say};
+use super::process::program::{Program, Root};
 use super::records::RunRecord;
 use super::reuse::Recall;
+use super::settle::Done;
 use super::tree::Begun;
 use super::watch::Watch;
-use crate::base::canon::to_canonical;
 use crate::base::word::Word;
 use crate::check::evidence::Evidence;
 use crate::plan::facts::{Facts, Question};
@@ -16,12 +17,10 @@ use crate::plan::{Plan, Refusal, Rewrite, Step};
 use crate::recover::{self, Failure, Recovery};
 use crate::run::carry::{CarryOver, carry_over};
 use crate::run::event::Event;
-use crate::run::journal::{Entry, FinalStatus, Journal, PlannedStep};
+use crate::run::journal::Entry;
 use crate::run::record::{ProgramRecord, StepRecord};
-use crate::run::report::{Circumstances, Decision, EnvironmentUse, Report, Withheld, refused, report};
+use crate::run::report::{Circumstances, Report, Withheld, refused, report};
 use crate::run::state::{Ending, RunState};
-use crate::run::stop;
-use crate::run::verdict::{Exit, Verdict};
 use std::collections::{BTreeMap, BTreeSet, btree_map};
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt as _;
@@ -129,8 +128,7 @@ pub fn verify(plan: Plan, run: Run<'_>, see: &mut dyn FnMut(Seen<'_>)) -> Result
         mut circumstances,
         conclude,
     } = run;
-    let mut book =
-        Book { record, events, journal: Journal::default(), fault: None, unsynced: true, untold: String::new() };
+    let mut book = Book::new(record, events);
     circumstances.environment = environment.granted();
     book.begin(&plan, &circumstances.environment)?;
     let mut plan = Arc::new(plan);
@@ -169,7 +167,6 @@ pub fn verify(plan: Plan, run: Run<'_>, see: &mut dyn FnMut(Seen<'_>)) -> Result
             // What the plan itself settles is over before anything has happened.
             table.tell_what_is_over(driver.clock().now());
             driver.drive(&plan, &context, actions, &mut |message| table.tell(message))?;
-            book.resolve(driver.clock().now(), &mut rounds);
             records = state.records();
             rounds.attach(&mut records);
             context.recall.into_iter().for_each(|recall| recall.attach(&mut records));
@@ -310,7 +307,11 @@ impl Table<'_, '_, '_> {
                 (self.see)(Seen::Running { at, running });
                 (at, true)
             }
-            Message::Settled { at } => (at, self.book.resolve(at, self.rounds) && self.book.settle()),
+            Message::Settled { work } => {
+                *work = self.book.work(std::mem::take(&mut self.rounds.unread));
+                (0, true)
+            }
+            Message::Done { at, done } => (at, self.done(at, done)),
             Message::Suspended | Message::Resumed => (0, true),
         };
         if written { Vec::new() } else { self.storage_failed(at) }
@@ -373,6 +374,18 @@ impl Table<'_, '_, '_> {
         self.book.write(at, entry)
     }
 
+    /// What was done aside: writes down what the programs are.
+    fn done(&mut self, at: u64, mut done: Done) -> bool {
+        let mut written = self.book.done(&mut done);
+        for (path, digest) in done.digests {
+            let path = Word::new(path.as_os_str().as_bytes());
+            let Some(record) = self.rounds.resolved.get_mut(&path) else { continue };
+            record.digest = digest;
+            written &= self.book.write(at, Entry::ProgramResolved { program: record.clone() });
+        }
+        written
+    }
+
     fn storage_failed(&mut self, at: u64) -> Vec<crate::run::event::Action> {
         let message = self.book.fault.clone().unwrap_or_default();
         self.state.handle(Event::RecordFailed { at, message })
@@ -389,136 +402,5 @@ impl Table<'_, '_, '_> {
                 }
             }
         }
-    }
-}
-
-/// The record of the run and a second reader of its events.
-struct Book<'e> {
-    record: RunRecord,
-    events: Option<Box<dyn Write + 'e>>,
-    journal: Journal,
-    /// Why the record could not be written, the first time.
-    fault: Option<String>,
-    /// The run has begun or a step has ended, and that might not survive a loss of power yet. The next step starts meanwhile.
-    unsynced: bool,
-    /// Lines that the second reader has not been told yet: what it knows of an end survives a loss of power.
-    untold: String,
-}
-
-impl Book<'_> {
-    fn begin(&mut self, plan: &Plan, environment: &EnvironmentUse) -> io::Result<()> {
-        let started_at = Some(super::records::wall_clock());
-        let environment = Some(environment.clone()).filter(|e| *e != EnvironmentUse::default());
-        self.write(0, Entry::RunStarted { environment, run_id: self.record.id().to_owned(), started_at, version: 1 });
-        self.plan(0, plan);
-        self.sync();
-        self.fault.take().map_or(Ok(()), |message| Err(io::Error::other(message)))
-    }
-
-    fn plan(&mut self, at: u64, plan: &Plan) {
-        let step = |s: &Step| PlannedStep { command: s.command.clone(), id: s.id.clone() };
-        let steps = plan.steps.iter().map(step).collect();
-        let changed_files_count = u64::try_from(plan.request.changed.len()).ok();
-        self.write(at, Entry::PlanCompiled { changed_files_count, digest: plan.digest.clone(), steps });
-        let written = self.record.write("plan.json", to_canonical(plan).as_bytes());
-        self.note(written);
-    }
-
-    /// Writes a line.
-    fn write(&mut self, at: u64, entry: Entry) -> bool {
-        let line = self.journal.line(at, entry);
-        let written = self.record.append(&line);
-        self.untold.push_str(&line);
-        if !self.unsynced {
-            self.tell();
-        }
-        self.note(written)
-    }
-
-    /// Tells the second reader. One that went away is no fault of the run.
-    fn tell(&mut self) {
-        let lines = std::mem::take(&mut self.untold);
-        if let Some(events) = &mut self.events
-            && events.write_all(lines.as_bytes()).and_then(|()| events.flush()).is_err()
-        {
-            self.events = None;
-        }
-    }
-
-    /// Writes down what the files are that steps have started.
-    fn resolve(&mut self, at: u64, rounds: &mut Rounds) -> bool {
-        let mut written = true;
-        for program in std::mem::take(&mut rounds.unread) {
-            let path = Word::new(program.path.as_os_str().as_bytes());
-            let Some(record) = rounds.resolved.get_mut(&path) else { continue };
-            record.digest = program.digest();
-            written &= self.write(at, Entry::ProgramResolved { program: record.clone() });
-        }
-        written
-    }
-
-    fn settle(&mut self) -> bool {
-        !self.unsynced || self.sync()
-    }
-
-    fn sync(&mut self) -> bool {
-        let synced = self.record.sync();
-        self.unsynced = false;
-        self.tell();
-        self.note(synced)
-    }
-
-    fn note(&mut self, result: io::Result<()>) -> bool {
-        match result {
-            Ok(()) => true,
-            Err(error) => {
-                self.fault.get_or_insert_with(|| say(&error));
-                false
-            }
-        }
-    }
-
-    /// The last lines. What cannot be recorded is no pass, whatever was seen: the report says so then, and so does the exit
-    /// code. Whoever reads a record without its end calls the run interrupted.
-    fn end(mut self, report: &mut Report) {
-        self.record.release();
-        if let Err(error) = self.record.write("report.json", to_canonical(report).as_bytes()) {
-            unrecorded(report, &error);
-        }
-        if matches!(report.decision, Decision::Fail | Decision::Escalate) {
-            let _ = self.record.write(stop::FILE, stop::stop_memo(report).as_bytes());
-        }
-        let mut line = self.journal.clone().line(report.duration_ms, last(report));
-        if let Err(error) = self.record.append(&line).and_then(|()| self.record.sync()) {
-            unrecorded(report, &error);
-            line = self.journal.line(report.duration_ms, last(report));
-        }
-        self.untold.push_str(&line);
-        self.tell();
-    }
-}
-
-fn last(report: &Report) -> Entry {
-    let steps = report.steps.iter().map(|s| FinalStatus { id: s.id.clone(), reason: s.reason, status: s.status });
-    Entry::RunFinished {
-        attempt: Some(report.attempt),
-        coverage: report.coverage,
-        decision: Some(report.decision),
-        exit_code: report.exit_code,
-        retries_remaining: Some(report.retries_remaining),
-        steps: steps.collect(),
-        verdict: report.verdict,
-    }
-}
-
-/// What is left of a pass whose record cannot be kept.
-fn unrecorded(report: &mut Report, error: &io::Error) {
-    if report.verdict.is_pass() {
-        report.verdict = Verdict::Incomplete;
-        report.reason = Some(format!("the record could not be written: {}", say(error)));
-        report.decision = Decision::Retry;
-    }
-    if report.exit_code == Exit::Success.code() {
-        report.exit_code = Exit::Incomplete.code();
     }
 }

@@ -3,8 +3,9 @@
 use super::feedback::{Feedback, Round, feedback};
 use super::record::StepRecord;
 use super::state::Ending;
-use super::verdict::{Judgement, Require, Verdict, judge_share};
+use super::verdict::{Exit, Judgement, Require, UNRECORDED, Verdict, judge_share};
 use crate::base::canon::Digest;
+use crate::base::word::visible;
 use crate::check::outcome::{Cause, Outcome, Status};
 use crate::plan::drift::Difference;
 use crate::plan::shard::{Shard, Share};
@@ -339,6 +340,21 @@ pub fn report(plan: &Plan, records: Vec<StepRecord>, ending: &Ending, circumstan
         verdict,
         verdict_code: None,
         version: 1,
+    }
+}
+
+impl Report {
+    /// The record could not be kept to its end: what was a pass is incomplete, because nobody can look at its evidence again.
+    pub fn unrecorded(&mut self, why: &str) {
+        if self.verdict.is_pass() || self.verdict == Verdict::NothingToVerify {
+            self.verdict = Verdict::Incomplete;
+            self.reason = Some(format!("{UNRECORDED}{}", visible(why.as_bytes())));
+        }
+        if [Exit::Success.code(), Exit::Unconfirmed.code()].contains(&self.exit_code) {
+            self.exit_code = Exit::Incomplete.code();
+            self.verdict_code = self.verdict_code.map(|_| self.exit_code);
+            self.decision = if self.retries_remaining == 0 { Decision::Fail } else { Decision::Retry };
+        }
     }
 }
 

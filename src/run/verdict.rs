@@ -53,6 +53,9 @@ impl Verdict {
     }
 }
 
+/// How the reason begins why a run is incomplete whose record could not be kept. Whoever judges its report again knows it by this.
+pub(super) const UNRECORDED: &str = "the record could not be written: ";
+
 /// The exit codes of the program (engine.md section 11).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Exit {
@@ -301,7 +304,7 @@ impl Run<'_> {
     /// What keeps the evidence from being complete.
     fn missing(&self) -> Option<String> {
         if let Some(message) = &self.ending.storage {
-            return Some(format!("the record could not be written: {}", visible(message.as_bytes())));
+            return Some(format!("{UNRECORDED}{}", visible(message.as_bytes())));
         }
         if self.is_budget_used() {
             return Some("the budget was used up".to_owned());

@@ -1,6 +1,6 @@
 //! What does a supervised, limited, recorded step cost? Against a bare loop that spawns, reads two pipes and waits, and
 //! against the same loop with a journal that is synced at each end. `cargo bench --bench steps`.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::disallowed_methods)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::disallowed_methods, clippy::panic)]
 
 use std::collections::BTreeMap;
 use std::os::fd::AsFd as _;
@@ -13,6 +13,7 @@ use vplan::effect::drive::{Context, Driver, Message};
 use vplan::effect::environment::{Environment, Grants};
 use vplan::effect::process::program::Root;
 use vplan::effect::records::RunRecord;
+use vplan::effect::settle::Work;
 use vplan::effect::watch::Looked;
 use vplan::plan::Plan;
 use vplan::run::event::Event;
@@ -97,10 +98,11 @@ fn supervised(root: &Root, jobs: usize) -> Duration {
                 }
                 actions
             }
-            Message::Settled { .. } => {
-                record.sync().unwrap();
+            Message::Settled { work } => {
+                *work = Some(Work { record: Some((record.events(), 0)), ..Work::default() });
                 Vec::new()
             }
+            Message::Done { done, .. } => panic!("not kept: {:?}", done.fault),
             _ => Vec::new(),
         })
         .unwrap();

@@ -121,6 +121,13 @@ impl Case {
         &all[usize::try_from(self.below(all.len() as u64)).unwrap()]
     }
 
+    /// One of `total` points: another one in each case until there was each, and the first few are spread over all of them.
+    pub fn point(&self, total: u64) -> u64 {
+        let coprime = |step: &u64| (2..=*step).all(|d| step % d != 0 || total % d != 0);
+        let step = (total * 618 / 1000 + 1..).find(coprime).unwrap_or(1);
+        (self.number % total.max(1) * step + self.seed * 7919) % total.max(1)
+    }
+
     /// What was to hold, held.
     pub fn held(mut self) {
         self.closed = true;

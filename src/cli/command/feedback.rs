@@ -9,6 +9,7 @@ use crate::cli::render::feedback;
 use crate::cli::terminal::Terminal;
 use crate::effect::files;
 use crate::effect::history::MAX_FILE;
+use crate::effect::records::REPORT;
 use crate::run::merge;
 use crate::run::past::short;
 use crate::run::report::Report;
@@ -73,7 +74,7 @@ fn recorded(global: &Global, args: &Feedback) -> Result<Report, Failure> {
 
 fn load(path: &Path) -> Result<Report, Failure> {
     const HELP: &str = "name a run, the `report.json` of one, or its directory";
-    let file = if path.is_dir() { path.join("report.json") } else { path.to_owned() };
+    let file = if path.is_dir() { path.join(REPORT) } else { path.to_owned() };
     let name = visible(file.as_os_str().as_bytes());
     let bytes = match files::read_plain(&file, MAX_FILE) {
         Ok(bytes) => bytes,

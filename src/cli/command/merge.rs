@@ -10,6 +10,7 @@ use crate::cli::reports::Reports;
 use crate::cli::saved::account;
 use crate::cli::terminal::Terminal;
 use crate::effect::files;
+use crate::effect::records::REPORT;
 use crate::run::merge::{MergeError, Merged, UNREADABLE, merge, read};
 use crate::run::verdict::{Exit, Require};
 use clap::Args;
@@ -71,7 +72,7 @@ fn failure(error: MergeError) -> Failure {
 fn load(path: &Path) -> Result<crate::run::merge::Part, Failure> {
     let name = visible(path.as_os_str().as_bytes());
     let wrong = |why: String| Failure::new(Exit::Usage.code(), UNREADABLE, format!("`{name}` {why}"));
-    let file = if path.is_dir() { path.join("report.json") } else { path.to_owned() };
+    let file = if path.is_dir() { path.join(REPORT) } else { path.to_owned() };
     let bytes = files::read_plain(&file, MAX_REPORT).map_err(|e| match e.kind() {
         std::io::ErrorKind::NotFound if path.is_dir() => {
             wrong("holds no report: its run did not come to an end, or it is no run's directory".to_owned())

@@ -12,6 +12,7 @@ use crate::cli::terminal::Terminal;
 use crate::effect::files;
 use crate::effect::history::MAX_FILE;
 use crate::effect::load::Site;
+use crate::effect::records::REPORT;
 use crate::plan::{Plan, document};
 use crate::run::audit::{Aspect, Holds, audit};
 use crate::run::journal::{ReplayedRun, replay};
@@ -96,7 +97,7 @@ fn place(global: &Global, args: &Verify) -> Result<(Site, PathBuf, PathBuf), Fai
     if looks_like_a_path || path.symlink_metadata().is_ok() {
         let site = locate(global)?;
         if path.is_dir() {
-            return Ok((site, path.to_owned(), path.join("report.json")));
+            return Ok((site, path.to_owned(), path.join(REPORT)));
         }
         let folder = path.parent().map(Path::to_owned).unwrap_or_default();
         let folder = if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder };
@@ -105,7 +106,7 @@ fn place(global: &Global, args: &Verify) -> Result<(Site, PathBuf, PathBuf), Fai
     let (site, history) = open(global, &args.records)?;
     let id = pick(&history, &path.to_string_lossy())?;
     let folder = history.path().join(&id);
-    let file = folder.join("report.json");
+    let file = folder.join(REPORT);
     if let Err(error) = file.symlink_metadata()
         && error.kind() == io::ErrorKind::NotFound
     {

@@ -12,7 +12,7 @@ use super::worktree::{self, Parents, SMALL, SUBMODULE, SYMLINK, Seen, Stamp};
 use super::{Git, is_record};
 use crate::base::canon::{Digest, Hasher};
 use crate::base::path::RepoPath;
-use crate::effect::files;
+use crate::effect::{beside, files};
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
@@ -79,10 +79,7 @@ fn snapshot(git: &Git, depth: usize) -> Result<Snapshot, GitError> {
     };
     for _ in 0..3 {
         let before = worktree::index_stamp(git);
-        let (seen, untracked) = std::thread::scope(|scope| {
-            let untracked = scope.spawn(|| git.untracked());
-            (look_at_all(git, length, &before), worktree::join(untracked))
-        });
+        let (untracked, seen) = beside::both(|| git.untracked(), || look_at_all(git, length, &before));
         let (seen, untracked) = (seen?, untracked?);
         if worktree::index_stamp(git) != before {
             continue;
@@ -113,7 +110,7 @@ fn look_at_all(git: &Git, length: usize, stamp: &Stamp) -> Result<Vec<(Entry, Se
         };
         entries.into_iter().map(look).collect()
     };
-    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(8);
+    let threads = beside::parts();
     if rest.len() < SMALL || threads == 1 {
         return Ok(look(rest));
     }
@@ -124,11 +121,7 @@ fn look_at_all(git: &Git, length: usize, stamp: &Stamp) -> Result<Vec<(Entry, Se
         parts.push(std::mem::replace(&mut rest, tail));
     }
     parts.push(rest);
-    std::thread::scope(|scope| {
-        let handles: Vec<_> = parts.into_iter().map(|part| scope.spawn(|| Ok(look(part)))).collect();
-        let parts: Result<Vec<_>, GitError> = handles.into_iter().map(worktree::join).collect();
-        Ok(parts?.into_iter().flatten().collect())
-    })
+    Ok(beside::each(parts, look).into_iter().flatten().collect())
 }
 
 struct Reader<'a> {

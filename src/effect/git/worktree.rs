@@ -11,7 +11,7 @@ use super::{Git, RawChange, is_record, split_nul};
 use crate::base::change::{ChangedFile, Status};
 use crate::base::path::RepoPath;
 use crate::base::word::visible;
-use crate::effect::files;
+use crate::effect::{beside, files};
 use std::collections::BTreeMap;
 use std::fs::Metadata;
 use std::os::unix::ffi::OsStrExt as _;
@@ -33,12 +33,9 @@ pub(super) const SUBMODULE: u32 = 0o160_000;
 pub(super) fn changes(git: &Git, tree: &Oid, depth: usize) -> Result<Vec<ChangedFile>, GitError> {
     for _ in 0..3 {
         let before = index_stamp(git);
-        let (observed, staged, untracked) = std::thread::scope(|scope| {
-            let staged = scope.spawn(|| git.staged_against(tree));
-            let untracked = scope.spawn(|| git.untracked());
-            let observed = observe_all(git, tree.length(), &before, depth == 0);
-            (observed, join(staged), join(untracked))
-        });
+        let observed = || observe_all(git, tree.length(), &before, depth == 0);
+        let (staged, (untracked, observed)) =
+            beside::both(|| git.staged_against(tree), || beside::both(|| git.untracked(), observed));
         let (staged, untracked, observed) = (staged?, untracked?, observed?);
         if index_stamp(git) != before {
             continue;
@@ -50,10 +47,6 @@ pub(super) fn changes(git: &Git, tree: &Oid, depth: usize) -> Result<Vec<Changed
         return Ok(changed);
     }
     Err(GitError::Unsteady)
-}
-
-pub(super) fn join<T>(handle: std::thread::ScopedJoinHandle<'_, Result<T, GitError>>) -> Result<T, GitError> {
-    handle.join().unwrap_or_else(|_| Err(GitError::Spawn("a thread ended early".to_owned())))
 }
 
 /// Identity of the index file: what changes when git replaces it.
@@ -93,7 +86,7 @@ fn observe_all(git: &Git, length: usize, stamp: &Stamp, top: bool) -> Result<Vec
     }
     let written = stamp.map_or((0, 0), |(_, _, sec, nsec, _, _)| (sec, nsec));
     let root = git.root();
-    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(8);
+    let threads = beside::parts();
     if entries.len() < SMALL || threads == 1 {
         return Ok(observe(root, entries, written));
     }
@@ -105,10 +98,7 @@ fn observe_all(git: &Git, length: usize, stamp: &Stamp, top: bool) -> Result<Vec
         parts.push(std::mem::replace(&mut rest, tail));
     }
     parts.push(rest);
-    Ok(std::thread::scope(|scope| {
-        let handles: Vec<_> = parts.into_iter().map(|part| scope.spawn(move || observe(root, part, written))).collect();
-        handles.into_iter().flat_map(|h| h.join().unwrap_or_default()).collect()
-    }))
+    Ok(beside::each(parts, |part| observe(root, part, written)).into_iter().flatten().collect())
 }
 
 /// The index as vplan reads it, or as git lists it when its form is unusual; then every file is compared by content.

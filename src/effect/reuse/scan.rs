@@ -5,6 +5,7 @@ use crate::base::canon::{Digest, Hasher};
 use crate::base::glob::Selection;
 use crate::base::path::RepoPath;
 use crate::base::word::Word;
+use crate::effect::beside;
 use crate::effect::files::beneath::{Beneath, ReadError};
 use crate::effect::process::program::say;
 use crate::reuse::key::{FileSet, Print};
@@ -184,18 +185,10 @@ impl Walk<'_> {
 
 /// Reads what has to be read, on several threads when there is much of it.
 fn read(beneath: &Beneath, unread: Vec<Unread>, stats: &mut Stats, scan: &mut Scan) -> Result<(), String> {
-    let threads =
-        if unread.len() < SMALL { 1 } else { std::thread::available_parallelism().map_or(1, |n| n.get().min(8)) };
+    let threads = if unread.len() < SMALL { 1 } else { beside::parts() };
     let chunk = unread.len().div_ceil(threads).max(1);
-    let results: Vec<Vec<Result<Read, String>>> = std::thread::scope(|scope| {
-        let work = |part| move || Vec::from_iter(<[Unread]>::iter(part).map(|file| read_one(beneath, file)));
-        let mut parts = unread.chunks(chunk);
-        let own = parts.next();
-        let others: Vec<_> = parts.map(|part| scope.spawn(work(part))).collect();
-        let own = own.map(|part| work(part)()).unwrap_or_default();
-        let failed = |_| vec![Err("a thread ended early".to_owned())];
-        std::iter::once(own).chain(others.into_iter().map(|t| t.join().unwrap_or_else(failed))).collect()
-    });
+    let work = |part| Vec::from_iter(<[Unread]>::iter(part).map(|file| read_one(beneath, file)));
+    let results: Vec<Vec<Result<Read, String>>> = beside::each(unread.chunks(chunk).collect(), work);
     for (file, result) in unread.into_iter().zip(results.into_iter().flatten()) {
         let Read { content, mode, stamp, since } = result?;
         // A symlink may lead elsewhere while its own status stays: what is behind it is read every time.
