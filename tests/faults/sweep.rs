@@ -137,9 +137,14 @@ impl Case {
 impl Drop for Case {
     fn drop(&mut self) {
         if !self.closed && std::thread::panicking() {
+            // Some tests try other things in the whole set.
+            let whole = std::env::var("VPLAN_FAULTS_PERCENT").map(|p| format!("VPLAN_FAULTS_PERCENT={p} "));
             eprintln!(
-                "again: VPLAN_FAULTS_SEED={} VPLAN_FAULTS_CASE={} cargo test --test main {} -- --exact",
-                self.seed, self.number, self.test
+                "again: {}VPLAN_FAULTS_SEED={} VPLAN_FAULTS_CASE={} cargo test --test main {} -- --exact",
+                whole.unwrap_or_default(),
+                self.seed,
+                self.number,
+                self.test
             );
         }
     }

@@ -179,10 +179,13 @@ enum Reads {
     Less,
 }
 
+/// What it makes of bytes; what they mean, when that is something else than before.
+type Reader = Box<dyn Fn(&[u8]) -> Result<Reads, String>>;
+
 struct Paper {
     name: &'static str,
     bytes: Vec<u8>,
-    read: Box<dyn Fn(&[u8]) -> Result<Reads, String>>,
+    read: Reader,
 }
 
 fn same_or<T: PartialEq + std::fmt::Debug>(found: Option<T>, whole: &T) -> Result<Reads, String> {
@@ -220,7 +223,7 @@ fn a_lock() -> Lock {
 fn papers() -> Vec<Paper> {
     let (project, runs) = runs(3);
     let mut papers = Vec::new();
-    let mut add = |name, bytes: Vec<u8>, read: Box<dyn Fn(&[u8]) -> Result<Reads, String>>| {
+    let mut add = |name, bytes: Vec<u8>, read: Reader| {
         assert!(matches!(read(&bytes), Ok(Reads::Same)), "{name} is whole");
         papers.push(Paper { name, bytes, read });
     };
@@ -308,7 +311,7 @@ fn papers() -> Vec<Paper> {
         stats.encode(),
         Box::new(move |bytes| {
             let found = vplan::effect::reuse::stats::Stats::decode(bytes);
-            same_or(Some(found).filter(|f| f.len() > 0).map(|f| f.encode()), &whole)
+            same_or(Some(found).filter(|f| !f.is_empty()).map(|f| f.encode()), &whole)
         }),
     );
     papers

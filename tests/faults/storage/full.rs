@@ -214,9 +214,8 @@ fn killed_on_a_full_disk() {
         }
         rounds(project);
         looked_at(project, "/mnt/records");
-        if strace && found.is_some() {
+        if let Some(found) = found.filter(|_| strace) {
             // A record with a torn end, and a disk that fails when it is looked at, or taken away.
-            let found = found.unwrap();
             let file = std::fs::File::options().append(true).open(found.folder.join("events.jsonl")).unwrap();
             file.set_len(case.below(found.events.len() as u64 + 1)).unwrap();
             let before = super::files(Path::new("/mnt/records"));

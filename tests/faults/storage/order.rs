@@ -36,9 +36,10 @@ enum Name {
 enum Did {
     Write(usize, usize, Vec<u8>),
     Truncate(usize, usize),
-    SyncFile(usize),
+    /// Of what was done before the call began, by number.
+    SyncFile(usize, usize),
     Names(usize, Name),
-    SyncFolder(usize),
+    SyncFolder(usize, usize),
     /// To somebody who knows it from then on.
     Tell(Vec<u8>),
 }
@@ -112,20 +113,23 @@ impl Trace {
             return None;
         }
         let text = std::fs::read_to_string(&out).unwrap();
-        let mut unfinished: BTreeMap<&str, &str> = BTreeMap::new();
+        let mut unfinished: BTreeMap<&str, (&str, usize)> = BTreeMap::new();
         for line in text.lines() {
             let Some((pid, rest)) = line.split_once(' ') else { continue };
             let rest = rest.trim_start();
             if let Some(begun) = rest.strip_suffix(" <unfinished ...>") {
-                unfinished.insert(pid, begun);
+                unfinished.insert(pid, (begun, trace.did.len()));
                 continue;
             }
-            let whole = match rest.strip_prefix("<... ").and_then(|r| r.split_once(" resumed>")) {
-                Some((_, end)) => format!("{}{end}", unfinished.remove(pid).unwrap_or_default()),
-                None => rest.to_owned(),
+            let (whole, begun) = match rest.strip_prefix("<... ").and_then(|r| r.split_once(" resumed>")) {
+                Some((_, end)) => {
+                    let (text, begun) = unfinished.remove(pid).unwrap_or_default();
+                    (format!("{text}{end}"), begun)
+                }
+                None => (rest.to_owned(), trace.did.len()),
             };
             if let Some(call) = Call::parse(&whole).filter(|call| call.result >= 0) {
-                trace.take(root, told, &call);
+                trace.take(root, told, &call, begun);
             }
         }
         assert!(trace.did.len() > 3, "nothing was traced:\n{}", &text[..text.len().min(2000)]);
@@ -182,7 +186,7 @@ impl Trace {
         self.did.push(Did::Names(at, Name::Is(name, node)));
     }
 
-    fn take(&mut self, root: &Path, told: &str, call: &Call<'_>) {
+    fn take(&mut self, root: &Path, told: &str, call: &Call<'_>, begun: usize) {
         match call.name {
             "openat" => {
                 let Some(path) = call.path(0) else { return };
@@ -219,8 +223,8 @@ impl Trace {
                 self.did.push(Did::Truncate(file, self.files[file]));
             }
             "fsync" | "fdatasync" => match call.descriptor(0).and_then(|p| self.find(root, &p)) {
-                Some(Node::File(file)) => self.did.push(Did::SyncFile(file)),
-                Some(Node::Folder(folder)) => self.did.push(Did::SyncFolder(folder)),
+                Some(Node::File(file)) => self.did.push(Did::SyncFile(file, begun)),
+                Some(Node::Folder(folder)) => self.did.push(Did::SyncFolder(folder, begun)),
                 None => {}
             },
             "rename" | "renameat" | "renameat2" => {
@@ -258,19 +262,22 @@ impl Trace {
     fn cut(&self, calls: usize, case: &mut Case, survives: &dyn Fn(&mut Case) -> bool) -> BTreeMap<PathBuf, Vec<u8>> {
         let mut contents = self.before.clone();
         let mut names = self.names.clone();
-        let mut open_files: BTreeMap<usize, Vec<&Did>> = BTreeMap::new();
-        let mut open_names: BTreeMap<usize, Vec<&Name>> = BTreeMap::new();
-        for did in &self.did[..calls] {
+        let mut open_files: BTreeMap<usize, Vec<(usize, &Did)>> = BTreeMap::new();
+        let mut open_names: BTreeMap<usize, Vec<(usize, &Name)>> = BTreeMap::new();
+        for (number, did) in self.did[..calls].iter().enumerate() {
             match did {
-                Did::Write(file, ..) | Did::Truncate(file, _) => open_files.entry(*file).or_default().push(did),
-                Did::Names(folder, name) => open_names.entry(*folder).or_default().push(name),
-                Did::SyncFile(file) => {
-                    for did in open_files.remove(file).into_iter().flatten() {
+                Did::Write(file, ..) | Did::Truncate(file, _) => {
+                    open_files.entry(*file).or_default().push((number, did))
+                }
+                Did::Names(folder, name) => open_names.entry(*folder).or_default().push((number, name)),
+                Did::SyncFile(file, begun) => {
+                    for (_, did) in open_files.entry(*file).or_default().extract_if(.., |(n, _)| *n < *begun) {
                         apply(&mut contents[*file], did, case, &|_| true);
                     }
                 }
-                Did::SyncFolder(folder) => {
-                    open_names.remove(folder).into_iter().flatten().for_each(|name| rename(&mut names[*folder], name));
+                Did::SyncFolder(folder, begun) => {
+                    let synced = open_names.entry(*folder).or_default().extract_if(.., |(n, _)| *n < *begun);
+                    synced.for_each(|(_, name)| rename(&mut names[*folder], name));
                 }
                 Did::Tell(_) => {}
             }
@@ -279,7 +286,7 @@ impl Trace {
             let content = &mut contents[file];
             let synced = content.len();
             let mut end = synced;
-            for did in pending {
+            for (_, did) in pending {
                 apply(content, did, case, survives);
                 if let Did::Write(_, at, bytes) = did {
                     end = end.max(at + bytes.len());
@@ -296,7 +303,7 @@ impl Trace {
             }
         }
         for (folder, pending) in open_names {
-            for name in pending {
+            for (_, name) in pending {
                 if survives(case) {
                     rename(&mut names[folder], name);
                 }
@@ -466,7 +473,7 @@ fn traces() -> Option<Vec<(&'static str, Trace, Law)>> {
     project.write("src", "bad\n");
     add("a run that fails", &project, &root, &run, run_law)?;
     add("a round", &project, &root, &gate, gate_law)?;
-    add("the first round", &project, &root.join("other"), &fresh, gate_law).or_else(|| None)?;
+    add("the first round", &project, &root.join("other"), &fresh, gate_law)?;
     let remote = Project::git_with(&[("shared.vplan", "vplan 1\ncheck shared: true\n")]);
     let mut revisions = vec![remote.git(&["rev-parse", "HEAD"])];
     remote.write("shared.vplan", "vplan 1\ncheck shared: false\n");
