@@ -105,7 +105,7 @@ fn supervised(root: &Root, jobs: usize) -> Duration {
         })
         .unwrap();
     drop(driver);
-    record.finish().unwrap();
+    record.sync().unwrap();
     let took = start.elapsed();
     assert!(state.records().iter().all(|r| r.status.is_pass()), "a step failed");
     took

@@ -27,7 +27,9 @@ fn sweep_runs(
     let place = Place::three();
     let points = place.points(kinds, everyone, &RUN, 0);
     let mut sweep = Sweep::new(name, fast, points.len() as u64);
+    let mut tried = 0;
     while let Some(case) = sweep.next() {
+        tried += 1;
         let (calls, nth) = &points[usize::try_from(case.point(points.len() as u64)).unwrap()];
         let about = format!("{calls} {nth}: {what}");
         place.clear();
@@ -46,7 +48,8 @@ fn sweep_runs(
         }
         case.held();
     }
-    assert!(sweep.seen("calls hit") > 0);
+    // A few cases of a small share may all be calls that are not there this time.
+    assert!(sweep.seen("calls hit") > 0 || tried < 5);
 }
 
 /// No process and no thread can be made, for whom and whenever it may be: a clear word, and no pass without its evidence.
