@@ -1,4 +1,5 @@
 //! What would a large monorepo's contract and change look like? The same numbers give the same texts on every machine.
+#![allow(dead_code, reason = "not every benchmark asks for everything")]
 
 use std::fmt::Write as _;
 use vplan::arbitrary::glob::change_set;

@@ -41,7 +41,7 @@ pub fn open_plain(path: &Path) -> io::Result<File> {
 /// What the system reports.
 pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     use std::io::Write as _;
-    let directory = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
+    let directory = folder_of(path)?;
     make_folders(directory)?;
     let mut file = on_its_way(path)?;
     file.write_all(content)?;
@@ -59,7 +59,13 @@ pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
 pub fn make_folders(path: &Path) -> io::Result<()> {
     let missing: Vec<&Path> = path.ancestors().take_while(|p| !p.as_os_str().is_empty() && !p.exists()).collect();
     std::fs::create_dir_all(path)?;
-    missing.into_iter().filter_map(Path::parent).try_for_each(sync_folder)
+    missing.into_iter().filter_map(|path| folder_of(path).ok()).try_for_each(sync_folder)
+}
+
+/// The directory that a file is in.
+fn folder_of(path: &Path) -> io::Result<&Path> {
+    let folder = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
+    Ok(if folder.as_os_str().is_empty() { Path::new(".") } else { folder })
 }
 
 /// Makes sure that the names in a directory survive a loss of power, where its file system can do that.
@@ -68,7 +74,6 @@ pub fn make_folders(path: &Path) -> io::Result<()> {
 /// What the system reports.
 pub fn sync_folder(path: &Path) -> io::Result<()> {
     let unable = |e: &io::Error| matches!(e.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported);
-    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
     match File::open(path).and_then(|folder| folder.sync_all()) {
         // Who may write into a directory need not be allowed to read it.
         Err(e) if unable(&e) || e.kind() == io::ErrorKind::PermissionDenied => Ok(()),
@@ -83,7 +88,7 @@ pub fn sync_folder(path: &Path) -> io::Result<()> {
 /// What the system reports.
 pub(super) fn on_its_way(path: &Path) -> io::Result<NamedTempFile> {
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.as_bytes();
-    let directory = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
+    let directory = folder_of(path)?;
     // As much of the name as leaves room for the rest.
     let prefix = [b".", name.get(..name.len().min(200)).unwrap_or_default(), b".new-"].concat();
     for entry in std::fs::read_dir(directory)?.flatten() {

@@ -8,15 +8,15 @@ const RUN: [&str; 6] = ["run", "--changed-none", "--format", "json", "--progress
 /// What a system may say of files, processes and pipes.
 const ERRORS: [&str; 9] = ["EIO", "ENOSPC", "EDQUOT", "EROFS", "EACCES", "EMFILE", "ENFILE", "EINTR", "ENOMEM"];
 
-/// What vplan asks of files.
+/// What vplan asks of files. Not `close`: strace would leave the descriptor open, which no system does, whatever it says.
 const FILES: &str = "open,openat,openat2,write,writev,pwrite64,read,pread64,fsync,fdatasync,rename,renameat,renameat2,mkdir,mkdirat,\
-                     unlink,unlinkat,ftruncate,fallocate,flock,close,lseek,getdents64,newfstatat,fstat,statx,readlink,\
+                     unlink,unlinkat,ftruncate,fallocate,flock,lseek,getdents64,newfstatat,fstat,statx,readlink,\
                      faccessat2,fchmod,fchmodat,chdir,fchdir,pipe2,dup2,fcntl,socketpair,sendmsg,recvmsg,eventfd2,\
                      epoll_create1,epoll_ctl,utimensat,prctl,copy_file_range";
 
 /// What waits or transfers, and may be interrupted by a signal: whoever is, asks again.
-const INTERRUPTIBLE: [&str; 10] =
-    ["openat", "openat2", "write", "read", "fsync", "fdatasync", "ftruncate", "fallocate", "flock", "close"];
+const INTERRUPTIBLE: [&str; 9] =
+    ["openat", "openat2", "write", "read", "fsync", "fdatasync", "ftruncate", "fallocate", "flock"];
 
 fn each(name: &'static str, fast: u64, everyone: bool, errors: &[&str], kinds: &str) {
     if !able(name) {
@@ -94,5 +94,5 @@ fn of_every_sync() {
         place.goes_on(&about);
         case.held();
     }
-    assert!(sweep.seen("never a pass") > 0);
+    assert!(sweep.seen("never a pass") + sweep.seen("syncs not there") > 0);
 }
