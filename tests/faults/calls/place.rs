@@ -5,7 +5,7 @@ use crate::faults::sweep::Sweep;
 use crate::support::Project;
 use crate::support::tree::have;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::process::ExitStatusExt as _;
@@ -172,6 +172,10 @@ impl Place {
         if ended == 0 {
             let alive = self.survivors();
             child.kill().unwrap();
+            // Whoever was traced goes on without its tracer.
+            for pid in alive.iter().filter_map(|who| Pid::from_raw(who.split('"').nth(1)?.parse().ok()?)) {
+                let _ = kill_process(pid, Signal::KILL);
+            }
             panic!("{fault:?}: vplan {args:?} hangs: {alive:?}\n{}", self.said("trace"));
         }
         let status = child.wait().unwrap();
