@@ -96,6 +96,8 @@ impl<'e> Book<'e> {
     /// The last lines. What cannot be recorded is no pass, whatever was seen: the report says so then, and so does the exit code,
     /// and a report of a pass does not stay behind. Whoever reads a record without its end calls the run interrupted.
     pub(super) fn end(mut self, report: &mut Report) {
+        // That is what it was set aside for: a report that fits is no fault.
+        self.record.release();
         let before = self.journal.clone();
         if let Err(error) = self.close(report) {
             self.journal = before;
