@@ -97,6 +97,8 @@ impl<'e> Book<'e> {
     /// of a pass does not stay behind. Of anything else as much is kept as can be; whoever reads a record without its end calls
     /// the run interrupted.
     pub(super) fn end(mut self, report: &mut Report) {
+        // That is what it was set aside for: a report that fits is no fault.
+        self.record.release();
         if report.is_good() {
             let before = self.journal.clone();
             if let Err(error) = self.close(report) {
@@ -123,7 +125,6 @@ impl<'e> Book<'e> {
         if matches!(report.decision, Decision::Fail | Decision::Escalate) {
             let _ = self.record.write(stop::FILE, stop::stop_memo(report).as_bytes());
         }
-        self.record.release();
         self.record.write(REPORT, to_canonical(report).as_bytes())
     }
 
