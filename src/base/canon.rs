@@ -159,4 +159,26 @@ mod tests {
         assert!(empty.to_uppercase().parse::<Digest>().is_err());
         assert_eq!(Digest::of_value(&"a"), Digest::of(b"\"a\""));
     }
+
+    #[test]
+    fn a_digest_has_one_spelling() {
+        let digest = Digest::of(b"a");
+        assert_eq!(Digest::from_bytes(*digest.as_bytes()), digest);
+        assert_eq!((format!("{digest:?}"), String::from(digest.clone())), (digest.to_string(), digest.to_string()));
+        let spelled = |digits: &str| format!("sha256:{digits}").parse::<Digest>().is_ok();
+        assert!(spelled(&"0f".repeat(32)));
+        // Of which `from_str_radix` would take the first for a number, and the second has more than there is place for.
+        for wrong in ["+f".repeat(32), "0f".repeat(33), "0f".repeat(31), "0g".repeat(32), "0F".repeat(32)] {
+            assert!(!spelled(&wrong), "{wrong}");
+        }
+        assert!("0f".repeat(32).parse::<Digest>().is_err());
+    }
+
+    #[test]
+    fn its_schema_takes_what_it_writes() {
+        assert_eq!(Digest::schema_name(), "Digest");
+        let schema = Digest::json_schema(&mut SchemaGenerator::default());
+        assert_eq!(schema.get("pattern").unwrap(), "^sha256:[0-9a-f]{64}$");
+        assert_eq!(schema.get("type").unwrap(), "string");
+    }
 }

@@ -469,6 +469,23 @@ mod tests {
     }
 
     #[test]
+    fn silence_says_that_all_is_well_where_tools_say_so() {
+        let quiet = Evidence { exit: Some(0), ..Evidence::default() };
+        let spoken = Evidence { stdout: Captured::from(&b"text"[..]), ..quiet.clone() };
+        for (name, kind, evidence, counts) in [
+            ("a compiler", Kind::Compile, quiet.clone(), true),
+            ("a linter", Kind::Lint, quiet.clone(), true),
+            ("a test runner", Kind::Test, quiet.clone(), false),
+            ("one that failed", Kind::Compile, Evidence { exit: Some(1), ..quiet.clone() }, false),
+            ("one that did not end", Kind::Compile, Evidence { exit: None, ..quiet.clone() }, false),
+            ("one that was stopped", Kind::Compile, Evidence { timed_out: true, ..quiet }, false),
+            ("one that spoke", Kind::Compile, spoken, false),
+        ] {
+            assert_eq!(silence("gcc", kind, &evidence), counts.then(|| Reading::of("gcc")), "{name}");
+        }
+    }
+
+    #[test]
     fn skipping_is_no_way_out() {
         for (said, status) in [
             ("silent", Status::Skipped),
@@ -562,6 +579,141 @@ mod tests {
                 Terms { by_budget: false, exit: &[], kind, limit_ms: 1000, output: Output::default(), skip_exit: &[] };
             let evidence = Evidence { exit: Some(exit), reading: Some(Box::new(reading)), ..Evidence::default() };
             assert_eq!(super::super::outcome::judge(&terms, &evidence).detail, Some(want));
+        }
+    }
+
+    /// What is said of a try, by kind, limits, exit code, the word of a reading, and whether it wrote anything.
+    #[test]
+    fn what_people_read_of_every_combination() {
+        let auto = Output::default();
+        let named = Output { format: Some("gcc"), ..auto };
+        let errors = Output { max_errors: 2, ..auto };
+        let both = Output { max_errors: 1, max_warnings: Some(2), ..auto };
+        let most = Output { max_warnings: Some(2), ..auto };
+        for (kind, output, exit, accepted, said, want) in [
+            (Kind::Compile, auto, 1, false, "silent", "exit code 1, and it wrote nothing"),
+            (Kind::Compile, auto, 1, false, "unread", "exit code 1"),
+            (Kind::Test, auto, 1, false, "clean", "exit code 1"),
+            (Kind::Compile, named, 1, false, "silent", "exit code 1; it wrote nothing"),
+            (Kind::Compile, named, 1, false, "unread", "exit code 1; nothing in its output is of the format `gcc`"),
+            (Kind::Test, named, 1, false, "silent", "exit code 1; it wrote nothing that would show that tests ran"),
+            (Kind::Test, named, 0, true, "unread", "nothing in its output is of the format `gcc`"),
+            (Kind::Test, named, 0, true, "clean", "nothing in its output shows that tests ran"),
+            (Kind::Compile, named, 1, true, "silent", "it wrote nothing"),
+            (
+                Kind::Compile,
+                both,
+                1,
+                false,
+                "within",
+                "exit code 1, although 1 error, 2 warnings would be within the limits",
+            ),
+            (Kind::Compile, errors, 1, false, "errors", "exit code 1, although 2 errors would be within the limits"),
+            (Kind::Lint, auto, 1, false, "warnings", "exit code 1, with 3 warnings"),
+            (Kind::Compile, auto, 1, false, "warnings", "exit code 1, but its output shows no failure: 3 warnings"),
+            (Kind::Compile, auto, 1, false, "clean", "exit code 1, but its output shows no failure"),
+            (Kind::Compile, auto, 0, true, "errors", "exit code 0, but 2 errors"),
+            (Kind::Compile, both, 1, true, "errors", "2 errors (1 is allowed)"),
+            (
+                Kind::Compile,
+                Output { max_errors: 1, ..auto },
+                0,
+                true,
+                "errors",
+                "exit code 0, but 2 errors (1 is allowed)",
+            ),
+            (Kind::Compile, most, 0, true, "warnings", "3 warnings (2 are allowed)"),
+            (
+                Kind::Compile,
+                Output { max_warnings: Some(0), ..auto },
+                0,
+                true,
+                "warnings",
+                "3 warnings (none is allowed)",
+            ),
+            (Kind::Compile, Output { max_warnings: Some(1), ..auto }, 0, true, "warnings", "3 warnings (1 is allowed)"),
+            (Kind::Compile, both, 0, true, "within", "1 error (1 is allowed), 2 warnings"),
+            (Kind::Compile, errors, 0, true, "errors", "2 errors (2 are allowed)"),
+            (Kind::Compile, errors, 0, true, "warnings", "3 warnings"),
+            (Kind::Test, auto, 0, true, "none", "no tests ran (2 were skipped)"),
+            (
+                Kind::Test,
+                Output { min_tests: Some(4), ..auto },
+                0,
+                true,
+                "ran",
+                "3 tests ran (1 was skipped); at least 4 must",
+            ),
+            (
+                Kind::Test,
+                Output { min_tests: Some(4), ..auto },
+                1,
+                true,
+                "clean",
+                "nothing in its output shows how many tests ran; at least 4 must",
+            ),
+            (Kind::Test, auto, 0, true, "clean", "passed by exit code alone: its output shows nothing, and no tests"),
+            (
+                Kind::Test,
+                errors,
+                0,
+                true,
+                "errors",
+                "passed by exit code alone: its output shows 2 errors, and no tests",
+            ),
+            (
+                Kind::Test,
+                auto,
+                0,
+                true,
+                "silent",
+                "passed by exit code alone: it wrote nothing that shows that tests ran",
+            ),
+            (Kind::Compile, auto, 1, true, "silent", "passed by exit code alone: exit code 1, and it wrote nothing"),
+            (
+                Kind::Compile,
+                auto,
+                0,
+                true,
+                "unread",
+                "passed by exit code alone: its output is in no format that is known",
+            ),
+            (
+                Kind::Compile,
+                both,
+                0,
+                true,
+                "unread",
+                "passed by exit code alone: its output is in no format that is known, so `max-errors` and `max-warnings` were not checked",
+            ),
+            (
+                Kind::Compile,
+                errors,
+                0,
+                true,
+                "unread",
+                "passed by exit code alone: its output is in no format that is known, so `max-errors` was not checked",
+            ),
+            (
+                Kind::Compile,
+                most,
+                0,
+                true,
+                "unread",
+                "passed by exit code alone: its output is in no format that is known, so `max-warnings` was not checked",
+            ),
+        ] {
+            let accepted: &[i32] = if accepted { &[0, 1] } else { &[0] };
+            let terms = Terms { by_budget: false, exit: accepted, kind, limit_ms: 1000, output, skip_exit: &[] };
+            let evidence = Evidence {
+                exit: Some(exit),
+                reading: reading(said).map(Box::new),
+                stdout: Captured::from(if said == "silent" { &b" \n"[..] } else { b"text\n" }),
+                ..Evidence::default()
+            };
+            let got = super::super::outcome::judge(&terms, &evidence).detail;
+            // Which codes are accepted is said by `wrong_exit`, and tested there.
+            assert_eq!(got.as_deref(), Some(want), "{kind:?} {output:?} {exit} {said}");
         }
     }
 }

@@ -407,6 +407,111 @@ mod tests {
     }
 
     #[test]
+    fn a_change_is_one_under_the_feet_of_others() {
+        let round = |subject, files| Round {
+            changed: Change::Files(files),
+            contents: contents("x"),
+            ended_at: "",
+            said: Said::ByHand(Status::Done),
+            subject,
+        };
+        for (propagate, others, left) in [
+            // T has been confirmed three times of two, U once.
+            (Propagate::Downgrade, [3, 1], [1, 1]),
+            (Propagate::Downgrade, [2, 0], [1, 0]),
+            (Propagate::Reset, [3, 1], [0, 0]),
+            (Propagate::Off, [3, 1], [3, 1]),
+        ] {
+            let terms = Terms { propagate, ..terms(2, 3, Exhausted::Fail) };
+            let mut ledger = Ledger::default();
+            for subject in ["S", "T", "U"] {
+                ledger = record(&ledger, &terms, &round(subject, 0)).0;
+            }
+            for (entry, counter) in ledger.subjects.iter_mut().skip(1).zip(others) {
+                entry.counter = counter;
+            }
+            let counters = |ledger: &Ledger| ledger.subjects.iter().map(|e| e.counter).collect::<Vec<_>>();
+            let (next, recorded) = record(&ledger, &terms, &round("S", 1));
+            assert_eq!(counters(&next), [1, left[0], left[1]], "{propagate:?}");
+            assert_eq!(recorded.decision, Decision::Reverify);
+            // A round that changes nothing is nobody else's.
+            let (next, _) = record(&ledger, &terms, &round("S", 0));
+            assert_eq!(counters(&next), [2, others[0], others[1]], "{propagate:?}");
+        }
+    }
+
+    #[test]
+    fn all_subjects_are_complete_or_one_goes_on() {
+        let terms = Terms { propagate: Propagate::Off, ..terms(1, 3, Exhausted::Fail) };
+        let done = |ledger: &Ledger, subject, status| {
+            let changed = Change::Files(0);
+            let said = Said::ByHand(status);
+            record(ledger, &terms, &Round { changed, contents: contents("x"), ended_at: "", said, subject })
+        };
+        let (ledger, first) = done(&Ledger::default(), "T", Status::Continue);
+        assert_eq!((first.decision, first.exit(0)), (Decision::Retry, 20));
+        let (ledger, second) = done(&ledger, "S", Status::Done);
+        assert_eq!((second.decision, second.reason, second.exit(0)), (Decision::Advance, None, 0));
+        assert_eq!(second.exit(40), 40);
+        let (_, third) = done(&ledger, "T", Status::Done);
+        assert_eq!((third.decision, third.exit(0)), (Decision::Complete, 0));
+    }
+
+    #[test]
+    fn a_pass_makes_earlier_failures_history() {
+        let terms = terms(1, 9, Exhausted::Fail);
+        let play = |said: &[Said]| {
+            let mut ledger = Ledger::default();
+            for said in said {
+                let round = Round {
+                    changed: Change::Files(1),
+                    contents: contents("x"),
+                    ended_at: "",
+                    said: said.clone(),
+                    subject: "S",
+                };
+                ledger = record(&ledger, &terms, &round).0;
+            }
+            ledger.subjects[0].failures.len()
+        };
+        // Somebody's word that it goes on clears nothing, a pass with more to do does, and so does what is said to be done.
+        for (then, left) in [
+            (Said::ByHand(Status::Continue), 2),
+            (Said::ByHand(Status::Done), 0),
+            (green(Some(Status::Continue)), 0),
+            (green(None), 0),
+        ] {
+            assert_eq!(play(&[red("a"), red("b"), then.clone()]), left, "{then:?}");
+        }
+        // A signature counts only where verification failed.
+        let odd = Said::Run {
+            exit: 0,
+            run_id: "r".into(),
+            signature: Some(Digest::of(b"")),
+            status: None,
+            verdict: Verdict::Passed,
+        };
+        assert_eq!(play(&[odd]), 0);
+    }
+
+    #[test]
+    fn what_was_allowed_is_written_down() {
+        let terms = terms(1, 0, Exhausted::Allow);
+        let round =
+            Round { changed: Change::Files(1), contents: contents("x"), ended_at: "now", said: red("a"), subject: "S" };
+        let (ledger, recorded) = record(&Ledger::default(), &terms, &round);
+        assert_eq!(
+            (recorded.decision, recorded.reason),
+            (Decision::Advance, Some(Because::VerificationFailedMaxRetries))
+        );
+        let waiver = Waiver { at: "now".into(), reason: "verification_failed_max_retries".into(), round: 1 };
+        assert_eq!(ledger.subjects[0].waivers, [waiver]);
+        for because in [Because::Stuck, Because::SameFailure, Because::VerificationFailedMaxRetries] {
+            assert_eq!(serde_json::to_string(&because).unwrap(), format!("\"{}\"", because.word()));
+        }
+    }
+
+    #[test]
     fn a_gate_that_changes() {
         let done = |ledger: &Ledger, n| {
             let round = Round {

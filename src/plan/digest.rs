@@ -117,3 +117,70 @@ impl<T: Serialize + Clone> Serialize for Stripped<'_, T> {
         list.end()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recover::bare::plan_of_words;
+
+    fn reason(line: usize) -> Reason {
+        Reason { condition: "always".into(), file: Some(format!("f{line}")), line: Some(line), ..Reason::default() }
+    }
+
+    /// A plan that has annotations wherever one can stand.
+    fn annotated(line: usize) -> Plan {
+        let mut plan = plan_of_words(&["a", "b"]);
+        for step in &mut plan.steps {
+            step.describe = Some(format!("d{line}"));
+            step.source = Some(crate::plan::StepSource { column: line, file: format!("f{line}"), line });
+            step.reasons = vec![reason(line)];
+        }
+        plan.omitted = vec![Omitted {
+            file: Some(format!("f{line}")),
+            id: "o".into(),
+            line: Some(line),
+            narrows: false,
+            reason: "r".into(),
+            reasons: vec![reason(line)],
+        }];
+        plan.tiers = vec![Tier { reasons: vec!["trigger t".into()], tier: 1, triggers: vec![reason(line)] }];
+        plan
+    }
+
+    #[test]
+    fn where_something_stands_is_no_part_of_what_it_is() {
+        let (one, other) = (annotated(1), annotated(2));
+        assert_ne!(one, other);
+        assert_eq!(digest(&one), digest(&other));
+        assert_eq!(without_annotations(&one), without_annotations(&other));
+        assert_eq!(digest(&one), Digest::of_value(&without_annotations(&one)));
+        let bare = without_annotations(&one);
+        let places = serde_json::to_string(&bare).unwrap();
+        for word in ["\"file\"", "\"line\"", "\"describe\"", "\"source\"", "\"digest\""] {
+            assert!(!places.contains(word), "{word}");
+        }
+        let mut written = Vec::new();
+        write_to(&one, &mut written).unwrap();
+        assert_eq!(Digest::of(&written), digest(&one));
+        assert_eq!(seal(one.clone()).digest, Some(digest(&one)));
+    }
+
+    #[test]
+    fn what_is_no_annotation_changes_it() {
+        let plan = annotated(1);
+        let changes: [(&str, fn(&mut Plan)); 7] = [
+            ("a step", |p| p.steps[0].command.push('x')),
+            ("the order of steps", |p| p.steps.reverse()),
+            ("a step's reason", |p| p.steps[0].reasons[0].condition.push('x')),
+            ("what is left out", |p| p.omitted[0].id.push('x')),
+            ("whether that narrows", |p| p.omitted[0].narrows = true),
+            ("a trigger", |p| p.tiers[0].triggers[0].condition.push('x')),
+            ("the role", |p| p.request.role.push('x')),
+        ];
+        for (name, change) in changes {
+            let mut other = plan.clone();
+            change(&mut other);
+            assert_ne!(digest(&other), digest(&plan), "{name}");
+        }
+    }
+}

@@ -579,4 +579,79 @@ mod tests {
         assert_eq!(oracle(old.as_bytes()), Ok(()));
         assert!(serde_json::from_str::<Value>(old.lines().next().unwrap()).is_ok());
     }
+
+    #[test]
+    fn a_writer_numbers_its_lines_and_time_does_not_go_back() {
+        let mut journal = Journal::default();
+        let times = [3, 1, 5].map(|t| journal.line(t, Entry::RunInterrupted { signal: Interrupt::Int }));
+        let read = |line: &String| serde_json::from_str::<Line>(line.strip_suffix('\n').unwrap()).unwrap();
+        let seen: Vec<(u64, u64)> = times.iter().map(read).map(|line| (line.seq, line.t)).collect();
+        assert_eq!(seen, [(0, 3), (1, 3), (2, 5)]);
+    }
+
+    #[test]
+    fn where_a_journal_ends_to_be_valid() {
+        let start = || Entry::RunStarted { environment: None, run_id: "r".into(), started_at: None, version: 1 };
+        let middle = || Entry::RunInterrupted { signal: Interrupt::Int };
+        let end = all().pop().unwrap();
+        let line = |seq, t, entry| serde_json::to_string(&Line { seq, t, entry }).unwrap() + "\n";
+        for (name, journal, valid) in [
+            ("whole", vec![line(0, 1, start()), line(1, 1, middle()), line(2, 2, end.clone())], 3),
+            ("a gap in the numbers", vec![line(0, 1, start()), line(2, 1, middle())], 1),
+            ("a number twice", vec![line(0, 1, start()), line(1, 1, middle()), line(1, 1, middle())], 2),
+            ("time goes back", vec![line(0, 2, start()), line(1, 1, middle())], 1),
+            ("it does not begin", vec![line(0, 1, middle())], 0),
+            ("it begins twice", vec![line(0, 1, start()), line(1, 1, start())], 1),
+            ("after its end", vec![line(0, 1, start()), line(1, 1, end.clone()), line(2, 1, middle())], 2),
+            // What is wrong ends it, although what follows would be right again.
+            ("around a wrong line", vec![line(0, 1, start()), "x\n".into(), line(1, 1, middle())], 1),
+        ] {
+            let text = journal.concat();
+            let mut lines = lines(text.as_bytes());
+            assert_eq!(lines.by_ref().count(), valid, "{name}");
+            assert_eq!(lines.bytes(), journal.iter().take(valid).map(String::len).sum::<usize>(), "{name}");
+            assert!(lines.next().is_none(), "{name}");
+            assert_eq!(oracle(text.as_bytes()), Ok(()), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_step_begins_anew_when_its_plan_does() {
+        let planned = |command: &str| Entry::PlanCompiled {
+            changed_files_count: None,
+            digest: None,
+            steps: vec![PlannedStep { command: command.into(), id: "a".into() }],
+        };
+        let started = |attempt| Entry::StepStarted { attempt, id: "a".into(), limit_ms: 1 };
+        let finished = |attempt| Entry::StepFinished {
+            cached_from: None,
+            attempt,
+            detail: None,
+            duration_ms: 3,
+            exit_code: None,
+            id: "a".into(),
+            kind: None,
+            leaked: 0,
+            log: None,
+            program: None,
+            reason: None,
+            signal: None,
+            status: Status::Failed,
+            tests: None,
+        };
+        let start = Entry::RunStarted { environment: None, run_id: "r".into(), started_at: None, version: 1 };
+        let tried = [start, planned("c"), started(1), finished(1), started(2), finished(2)];
+        let seen = |more: &[Entry]| {
+            let mut journal = Journal::default();
+            let text: String = tried.iter().chain(more).map(|entry| journal.line(0, entry.clone())).collect();
+            let step = replay(text.as_bytes()).steps.pop().unwrap();
+            (step.stands, step.tries, step.duration_ms)
+        };
+        let failed = Stands::Ended(Status::Failed, None);
+        assert_eq!(seen(&[]), (failed, 2, 6));
+        assert_eq!(seen(&[planned("c")]), (failed, 2, 6));
+        assert_eq!(seen(&[planned("d")]), (Stands::Waiting, 0, 0));
+        assert_eq!(seen(&[started(3)]), (Stands::Running, 2, 6));
+        assert_eq!(seen(&[started(1)]), (Stands::Running, 0, 0));
+    }
 }

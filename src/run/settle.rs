@@ -98,3 +98,88 @@ pub(super) fn ending(state: &RunState, now: u64) -> Ending {
         storage: storage.filter(|_| cancelled.is_none()).map(|(_, message)| message.clone()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arbitrary::run::{Behaviour, Case, Finish, Incidents, Played, plan, play, step};
+    use crate::run::event::Interrupt;
+
+    /// Plays two steps side by side, or one behind the other; `tries` are exit codes and durations in milliseconds.
+    fn played(tries: [&[(i32, u64)]; 2], jobs: u32, budget_ms: Option<u64>, incidents: &Incidents) -> Played {
+        let mut plan = plan(vec![step("a"), step("b")]);
+        (plan.policy.jobs, plan.policy.budget_ms, plan.policy.fail_fast) = (jobs, budget_ms, false);
+        let behaviour = |(exit, duration_ms): &(i32, u64)| Behaviour {
+            duration_ms: *duration_ms,
+            finish: Finish::Exit(*exit),
+            stop_ms: Some(1),
+        };
+        for (step, tries) in plan.steps.iter_mut().zip(tries) {
+            step.retries = u32::try_from(tries.len()).unwrap() - 1;
+        }
+        let script = tries.iter().map(|tries| tries.iter().map(behaviour).collect()).collect();
+        play(&Case { plan, script }, incidents, &mut |_| 1).unwrap()
+    }
+
+    fn details(played: &Played) -> Vec<Option<&str>> {
+        played.records.iter().map(|r| r.detail.as_deref()).collect()
+    }
+
+    #[test]
+    fn a_try_that_there_was_no_more_time_for() {
+        let none = Incidents { interrupts: Vec::new(), record_fails: None };
+        let again: &[(i32, u64)] = &[(1, 10), (0, 5000)];
+        let plain = [again, &[(0, 1)]];
+        let budget = played(plain, 1, Some(100), &none);
+        assert_eq!(
+            details(&budget),
+            [Some("exit code 1; the budget left no time for another try"), Some("the budget was used up")]
+        );
+        assert!(budget.ending.budget_used);
+        let interrupt = Incidents { interrupts: vec![(50, Interrupt::Term)], record_fails: None };
+        let cancelled = played(plain, 1, None, &interrupt);
+        assert_eq!(
+            details(&cancelled),
+            [Some("exit code 1; the run was interrupted before another try"), Some("the run was interrupted")]
+        );
+        assert_eq!(cancelled.ending.cancelled, Some(Interrupt::Term));
+        let full = played(plain, 1, None, &Incidents { interrupts: Vec::new(), record_fails: Some(50) });
+        let [Some(first), Some(second)] = details(&full)[..] else { panic!("{:?}", details(&full)) };
+        assert_eq!(first, "exit code 1; the record could not be written, so there was no other try");
+        assert!(second.starts_with("the record could not be written: "), "{second}");
+        assert_eq!(full.records[1].reason, Some(Cause::Storage));
+        assert!(full.ending.storage.is_some() && full.ending.cancelled.is_none());
+    }
+
+    #[test]
+    fn what_needs_a_step_says_what_became_of_it() {
+        let mut three = plan(vec![step("a"), step("b"), step("c")]);
+        three.policy.fail_fast = false;
+        three.steps[1].needs = vec!["a".into()];
+        three.steps[2].needs = vec!["b".into()];
+        let quick = |exit| vec![Behaviour { duration_ms: 1, finish: Finish::Exit(exit), stop_ms: Some(1) }];
+        let script = vec![quick(1), quick(0), quick(0)];
+        let none = Incidents { interrupts: Vec::new(), record_fails: None };
+        let ended = play(&Case { plan: three, script }, &none, &mut |_| 1).unwrap();
+        assert_eq!(
+            details(&ended)[1..],
+            [Some("`a`, which it needs, did not pass"), Some("`b`, which it needs, did not run")]
+        );
+    }
+
+    /// A signal, or a full disk, after the last step has ended is none of the run's.
+    #[test]
+    fn what_comes_after_the_end_is_not_said() {
+        let steps: [&[(i32, u64)]; 2] = [&[(0, 100)], &[(0, 200)]];
+        for (at, counts) in [(50, true), (150, true), (199, true)] {
+            let interrupt = Incidents { interrupts: vec![(at, Interrupt::Int)], record_fails: None };
+            assert_eq!(played(steps, 2, None, &interrupt).ending.cancelled.is_some(), counts, "{at}");
+            let full = Incidents { interrupts: Vec::new(), record_fails: Some(at) };
+            assert_eq!(played(steps, 2, None, &full).ending.storage.is_some(), counts, "{at}");
+            // An interrupt says more than a full disk.
+            let both = Incidents { interrupts: vec![(at, Interrupt::Int)], record_fails: Some(at) };
+            let ending = played(steps, 2, None, &both).ending;
+            assert!(ending.cancelled.is_some() && ending.storage.is_none(), "{at}");
+        }
+    }
+}

@@ -219,12 +219,11 @@ fn precedence(code: Exit) -> usize {
     ORDER.iter().position(|c| *c == code).unwrap_or(ORDER.len())
 }
 
-/// What a blocking step's own end says. The budget is not the step's own end.
+/// What a blocking step's own end says. (Where the budget ended it, [`Run::is_budget_used`] has the same code.)
 ///
 /// A time limit is 43 whatever the step was for; beyond that a `setup` step's failure is 5 whatever its verb.
 fn exit_of_step(step: &Step, record: &StepRecord) -> Option<Exit> {
     match record.status {
-        Status::TimedOut if record.is_cut() => None,
         Status::TimedOut => Some(Exit::Time),
         Status::Errored if record.reason == Some(Cause::Missing) || step.setup => Some(Exit::Setup),
         Status::Errored => Some(Exit::Failed),
@@ -514,5 +513,132 @@ mod tests {
         let refused = crate::run::report::refused(&plan);
         let judgement = judge(&plan, &refused, &ending, &["`x` is outside".to_owned()], Require::default());
         assert_eq!((judgement.verdict, judgement.exit), (Verdict::Failed, Exit::Failed));
+    }
+
+    fn record(step: &Step, status: Status, cause: Option<Cause>, detail: Option<&str>) -> StepRecord {
+        StepRecord::without_evidence(
+            step,
+            crate::check::outcome::Outcome { cause, detail: detail.map(Into::into), status },
+        )
+    }
+
+    /// What a verdict says for people, and what is required of it, by what came of `a` and of `b`.
+    #[test]
+    fn reasons_and_requirements() {
+        let three = plan(vec![step("a"), step("b")]);
+        let (any, full) = (Require::default(), Require { full: true, some: false });
+        let passed = (Status::Passed, None, None);
+        let skipped = (Status::Skipped, Some(Cause::SkipExit), Some("why"));
+        for (a, b, require, code, verdict, coverage, reason) in [
+            (passed, passed, any, 0, "passed", Coverage::Full, None),
+            (passed, passed, full, 0, "passed", Coverage::Full, None),
+            (passed, skipped, any, 0, "passed", Coverage::Narrowed, None),
+            (passed, skipped, full, 44, "passed", Coverage::Narrowed, Some("full coverage was required")),
+            ((Status::Failed, None, None), skipped, full, 40, "failed", Coverage::Narrowed, Some("`a` failed")),
+            ((Status::Failed, None, Some("d")), passed, any, 40, "failed", Coverage::Full, Some("`a` failed: d")),
+            (passed, (Status::Errored, None, None), any, 40, "errored", Coverage::Full, Some("`b` could not be run")),
+            (passed, (Status::TimedOut, None, None), any, 43, "timed_out", Coverage::Full, Some("`b` timed out")),
+            (
+                passed,
+                (Status::NotRun, Some(Cause::Shard), None),
+                any,
+                44,
+                "incomplete",
+                Coverage::Full,
+                Some("`b` did not run"),
+            ),
+            (
+                passed,
+                (Status::Skipped, Some(Cause::NoJudge), None),
+                any,
+                44,
+                "incomplete",
+                Coverage::Narrowed,
+                Some("`b` was skipped"),
+            ),
+            // The record alone says that the budget was used up, whatever the end of the run says.
+            (
+                passed,
+                (Status::TimedOut, Some(Cause::Budget), None),
+                any,
+                43,
+                "incomplete",
+                Coverage::Full,
+                Some("the budget was used up"),
+            ),
+        ] {
+            let outcomes = three.steps.iter().zip([a, b]);
+            let records: Vec<StepRecord> =
+                outcomes.map(|(s, (status, cause, said))| record(s, status, cause, said)).collect();
+            let judged = judge(&three, &records, &Ending::default(), &[], require);
+            let got = (judged.exit.code(), judged.verdict.name(), judged.coverage, judged.reason.as_deref());
+            assert_eq!(got, (code, verdict, coverage, reason), "{a:?} {b:?}");
+        }
+        // A step without a record, and an end that alone says that the budget was used up.
+        let some = [record(&three.steps[0], Status::Passed, None, None)];
+        let judged = judge(&three, &some, &Ending::default(), &[], any);
+        assert_eq!((judged.verdict, judged.reason.as_deref()), (Verdict::Incomplete, Some("`b` did not run")));
+        let ending = Ending { budget_used: true, ..Ending::default() };
+        let both: Vec<StepRecord> = three.steps.iter().map(|s| record(s, Status::Passed, None, None)).collect();
+        let judged = judge(&three, &both, &ending, &[], any);
+        assert_eq!((judged.verdict, judged.exit), (Verdict::Incomplete, Exit::Time));
+    }
+
+    #[test]
+    fn what_narrows() {
+        let judged = |plan: &Plan, status| {
+            let records: Vec<StepRecord> = plan.steps.iter().map(|s| record(s, status, None, None)).collect();
+            judge(plan, &records, &Ending::default(), &[], Require::default()).coverage
+        };
+        let mut one = plan(vec![step("a")]);
+        assert_eq!(judged(&one, Status::Passed), Coverage::Full);
+        assert_eq!(judged(&one, Status::Skipped), Coverage::Narrowed);
+        let rewrite = |coverage| crate::plan::Rewrite {
+            coverage,
+            dropped: Vec::new(),
+            evidence: None,
+            next_commands: Vec::new(),
+            next_digest: None,
+            previous_commands: Vec::new(),
+            previous_digest: None,
+            reason: "r".into(),
+            recovery_rule: "r".into(),
+        };
+        one.rewrites = vec![rewrite(Coverage::Full)];
+        assert_eq!(judged(&one, Status::Passed), Coverage::Full);
+        one.rewrites.push(rewrite(Coverage::Narrowed));
+        assert_eq!(judged(&one, Status::Passed), Coverage::Narrowed);
+        let mut setup = plan(vec![step("a")]);
+        setup.steps[0].setup = true;
+        assert_eq!(
+            judged(&setup, Status::Skipped),
+            Coverage::Full,
+            "what only prepares verifies nothing that could be missing"
+        );
+    }
+
+    #[test]
+    fn a_share_and_a_mode_without_checks_say_so() {
+        let some = Require { full: false, some: true };
+        let ending = Ending::default();
+        let mut off = plan(Vec::new());
+        let said = |plan: &Plan, require| judge(plan, &[], &ending, &[], require).reason.unwrap();
+        assert_eq!(said(&off, Require::default()), "each check of the contract was left out");
+        assert_eq!(said(&off, some), "each check of the contract was left out; something was required to be verified");
+        off.request.mode = Mode::Off;
+        assert_eq!(said(&off, Require::default()), "mode is off: nothing was verified");
+        // Others hold the checks that count.
+        let one = plan(vec![step("a")]);
+        let mut only_setup = one.clone();
+        only_setup.steps[0].setup = true;
+        let share = |plan: &Plan, status| {
+            let records = [record(&plan.steps[0], status, None, None)];
+            let judged = judge_share(plan, &records, &ending, &[], some, Some("share 1 of 2"));
+            (judged.verdict, judged.exit.code(), judged.reason)
+        };
+        assert_eq!(share(&one, Status::Passed), (Verdict::Passed, 0, None));
+        let reason = "share 1 of 2 has no check of its own that counts: it verified nothing".to_owned();
+        assert_eq!(share(&only_setup, Status::Passed), (Verdict::NothingToVerify, 0, Some(reason)));
+        assert_eq!(share(&only_setup, Status::Failed), (Verdict::Failed, 5, Some("`a` failed".to_owned())));
     }
 }
