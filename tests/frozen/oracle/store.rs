@@ -27,9 +27,11 @@ pub fn lock(bytes: &[u8]) {
         assert_eq!(update("", lock), text);
     }
     if is_good {
-        assert_eq!(update(one, &first), one, "nothing has changed");
-        let theirs = kdl::KdlDocument::parse_v2(one);
-        assert!(theirs.is_ok(), "{one}\n{theirs:?}");
+        let theirs = kdl::KdlDocument::parse_v2(one).unwrap_or_else(|e| panic!("{one}\n{e:?}"));
+        // A text of comments alone is given its version.
+        if theirs.get("version").is_some() {
+            assert_eq!(update(one, &first), one, "nothing has changed");
+        }
         // Whatever is changed of one that was written is harmless, or is noticed.
         let written = encode(&first);
         let edited = mutated(written.as_bytes(), &mut Choices(two.as_bytes()));
