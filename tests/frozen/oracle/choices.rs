@@ -44,7 +44,7 @@ pub fn fields<const N: usize>(bytes: &[u8]) -> [&[u8]; N] {
 /// place, the end cut off.
 pub fn mutated(good: &[u8], choices: &mut Choices<'_>) -> Vec<u8> {
     let mut bytes = good.to_vec();
-    for _ in 0..4 {
+    for _ in 0..choices.byte() % 4 + 1 {
         if choices.is_over() || bytes.is_empty() {
             break;
         }
@@ -52,7 +52,7 @@ pub fn mutated(good: &[u8], choices: &mut Choices<'_>) -> Vec<u8> {
         let at = choices.below(bytes.len());
         let mut lines: Vec<Vec<u8>> = bytes.split_inclusive(|b| *b == b'\n').map(<[u8]>::to_vec).collect();
         let line = at % lines.len();
-        match how % 8 {
+        match how % 10 {
             0 => bytes[at] ^= 1 << (choices.byte() % 8),
             1 => bytes[at] = choices.byte(),
             2 => bytes.insert(at, choices.byte()),
@@ -62,7 +62,14 @@ pub fn mutated(good: &[u8], choices: &mut Choices<'_>) -> Vec<u8> {
                 lines.insert(line, lines[line].clone());
                 bytes = lines.concat();
             }
-            6 => {
+            // A digit for a digit keeps the form, and says something else.
+            6 | 7 => {
+                let digits = (at..bytes.len()).find(|i| bytes[*i].is_ascii_hexdigit());
+                if let Some(at) = digits {
+                    bytes[at] = b"0123456789abcdef"[usize::from(choices.byte()) % if how % 10 == 6 { 10 } else { 16 }];
+                }
+            }
+            8 => {
                 let other = choices.below(lines.len());
                 lines.swap(line, other);
                 bytes = lines.concat();

@@ -198,7 +198,18 @@ pub fn tamper(bytes: &[u8]) {
             }
         }
     } else {
-        let document = serde_json::to_string(&report).unwrap();
+        let mut document = serde_json::to_string(&report).unwrap();
+        // Or somebody puts one word for another, and knows which.
+        for _ in 0..choices.byte() % 4 {
+            const BAD: [&str; 8] =
+                ["failed", "not_run", "errored", "timed_out", "cancelled", "incomplete", "skipped", "narrowed"];
+            let (bad, good) = (choices.one(&BAD), choices.one(&["passed", "flaky", "full"]));
+            let places: Vec<usize> = document.match_indices(&format!("\"{bad}\"")).map(|(at, _)| at + 1).collect();
+            if !places.is_empty() {
+                let at = places[usize::from(choices.byte()) % places.len()];
+                document.replace_range(at..at + bad.len(), good);
+            }
+        }
         let edited = mutated(document.as_bytes(), &mut choices);
         let Ok(part) = read("report.json", &edited) else { return };
         let (was, is) = (report.verdict.is_pass(), part.report.verdict.is_pass());
