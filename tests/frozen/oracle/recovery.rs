@@ -69,9 +69,8 @@ pub fn recover(bytes: &[u8]) {
     let once = preflight(plan.clone(), &facts);
     assert_eq!(preflight(once.clone(), &facts), once, "preflight is not done when it says so");
     assert_eq!(once.digest.as_ref().map(|d| d == &digest(&once)), plan.digest.as_ref().map(|_| true), "a stale digest");
-    match vplan::recover::recover(&plan, &[], &facts) {
-        Recovery::Rewritten { rewrite, .. } => panic!("repaired without a failure: {rewrite:?}"),
-        _ => {}
+    if let Recovery::Rewritten { rewrite, .. } = vplan::recover::recover(&plan, &[], &facts) {
+        panic!("repaired without a failure: {rewrite:?}");
     }
     if sound(&plan).is_ok() {
         let mut now = plan.clone();
