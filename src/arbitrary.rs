@@ -5,3 +5,20 @@ pub mod lang;
 pub mod plan;
 pub mod recover;
 pub mod run;
+
+use proptest::strategy::{Strategy, ValueTree};
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+
+/// The value of a strategy that some bytes stand for: always the same one, and for fuzzing as many as there are bytes. None when
+/// the strategy gives up on them.
+pub fn drawn<S: Strategy>(strategy: &S, bytes: &[u8]) -> Option<S::Value> {
+    // All of the bytes count, in their order, whatever their number.
+    let mut seed = *b"vplan draws this";
+    for byte in bytes {
+        let all = u128::from_le_bytes(seed) ^ u128::from(*byte);
+        seed = all.wrapping_mul(0x2360_ed05_1fc6_5da4_4385_df64_9fcc_f645).rotate_left(29).to_le_bytes();
+    }
+    let rng = TestRng::from_seed(RngAlgorithm::XorShift, &seed);
+    let config = Config { failure_persistence: None, ..Config::default() };
+    strategy.new_tree(&mut TestRunner::new_with_rng(config, rng)).ok().map(|tree| tree.current())
+}

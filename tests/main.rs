@@ -13,6 +13,7 @@ mod execution;
 mod expect;
 mod faults;
 mod fmt;
+mod frozen;
 mod gate;
 mod golden;
 mod lock;

@@ -1,3 +1,2 @@
-//! Any text as a command: reading is total, what is read round-trips.
 #![no_main]
-libfuzzer_sys::fuzz_target!(|text: &str| vplan::lang::oracle::command(text).unwrap());
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| vplan_fuzz::run("command", bytes));

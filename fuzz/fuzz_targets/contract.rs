@@ -1,3 +1,2 @@
-//! Any bytes as a contract: parsing is total, places lie inside, what is right round-trips.
 #![no_main]
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| vplan::lang::oracle::contract(bytes).unwrap());
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| vplan_fuzz::run("contract", bytes));

@@ -1,6 +1,6 @@
 //! Which contracts, requests, facts and plans are worth testing?
 
-use crate::arbitrary::glob::path;
+use crate::arbitrary::glob::{changes_like, globs_of, path, selections};
 use crate::base::canon::Digest;
 use crate::base::change::{ChangeSet, ChangedFile, Status};
 use crate::base::command::{Command, Env, Piece, Unsupported, UnsupportedReason};
@@ -16,6 +16,7 @@ use crate::contract::{
 use crate::plan::Plan;
 use crate::plan::compile::{Compiled, compile};
 use crate::plan::facts::{Answer, Certainty, Facts, Question};
+use crate::plan::proposal::Proposal;
 use crate::plan::request::{Boundary, Mode, Request, Risk as RiskLevel, Selector, Skip};
 use proptest::prelude::*;
 use std::sync::Arc;
@@ -389,4 +390,49 @@ pub fn compilation() -> impl Strategy<Value = Compilation> {
 /// Plans as compiling makes them.
 pub fn plan() -> impl Strategy<Value = Plan> {
     compilation().prop_filter_map("the request does not fit", |c| c.plan())
+}
+
+/// Compilations with globs of every form, files that nearly fit them, and commands from everywhere.
+pub fn varied() -> impl Strategy<Value = Compilation> {
+    const COMMANDS: [&str; 5] = ["true", "echo a", "make test", "new one", "fmt {changed}"];
+    let proposed = prop::collection::vec(prop::sample::select(&COMMANDS[..]), 0..4);
+    let mode = prop::sample::select(
+        &[Mode::Contract, Mode::Contract, Mode::Contract, Mode::Fallback, Mode::Llm, Mode::Hybrid, Mode::Off][..],
+    );
+    (compilation(), selections(), mode, proposed, any::<u8>()).prop_flat_map(|(mut c, lists, mode, proposed, dice)| {
+        c.request.mode = mode;
+        let commands = proposed.into_iter().map(|text| (command(text), None)).collect();
+        c.request.proposal = (dice % 4 > 0).then(|| Proposal { question: "{}".into(), answer: "{}".into(), commands });
+        let mut lists = lists.into_iter().cycle();
+        let mut all = Vec::new();
+        if let Some(contract) = &mut c.contract {
+            let conditions = contract.conditions.iter_mut().filter_map(|c| selection_of(&mut c.test));
+            for (i, selection) in conditions.chain(contract.risks.iter_mut().map(|r| &mut r.selection)).enumerate() {
+                if dice >> (i % 8) & 1 == 1 {
+                    if let Some(other) = lists.next() {
+                        *selection = other;
+                    }
+                }
+                all.push(selection.clone());
+            }
+        }
+        // Files whose names sort elsewhere once they have a `./` in front.
+        let odd = ["0", "@0", "docs/-1", "docs/0"]
+            .map(|path| ChangedFile { path: repo_path(path), status: Status::Modified });
+        let mut globs = globs_of(&all);
+        globs.extend(Glob::parse("src/**").ok());
+        (Just(c), changes_like(globs)).prop_map(move |(mut c, near)| {
+            let near = near.files().iter().take(12).chain(odd.iter().filter(|_| dice % 3 == 0));
+            let files = c.request.changed.files().iter().chain(near);
+            c.request.changed = ChangeSet::new(files.cloned().collect());
+            c
+        })
+    })
+}
+
+fn selection_of(test: &mut Test) -> Option<&mut Selection> {
+    match test {
+        Test::ChangedAny(s) | Test::ChangedAll(s) | Test::ChangedOnly(s) | Test::ChangedNone(s) => Some(s),
+        Test::Role(_) | Test::Exists(_) | Test::Absent(_) => None,
+    }
 }

@@ -38,11 +38,12 @@ pub fn without_escapes(text: &str) -> String {
 
 /// A text for people without workflow commands: what CI systems do when a line of a log asks for it. GitHub's runner obeys a
 /// line that begins with `::` behind blanks, and `##[` anywhere in a line; both comparisons overlook characters that nobody
-/// sees. The one gets a bar in front, the other a space inside. Everything else stays, line for line.
+/// sees, and a carriage return ends a line, too. The one gets a bar in front, the other a space inside. Everything else stays,
+/// line for line.
 #[must_use]
 pub fn without_commands(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 16);
-    for line in text.split_inclusive('\n') {
+    for line in text.split_inclusive(['\n', '\r']) {
         let mut seen = line.chars().filter(|c| !is_overlooked(*c)).skip_while(|c| c.is_whitespace());
         if seen.next() == Some(':') && seen.next() == Some(':') {
             out.push_str("| ");
@@ -140,6 +141,7 @@ mod tests {
             ("a\n::stop-commands::t\nb", "a\n| ::stop-commands::t\nb"),
             ("a ##[error]x ##[group]", "a ## [error]x ## [group]"),
             ("###[x] #\u{34f}#\u{200b}[y]", "### [x] #\u{34f}#\u{200b} [y]"),
+            ("a\r::error::x\r\n::b", "a\r| ::error::x\r\n| ::b"),
             ("│ ::error::x", "│ ::error::x"),
             ("#[test]\nstd::mem::swap\n: :a\n## [x]", "#[test]\nstd::mem::swap\n: :a\n## [x]"),
         ] {

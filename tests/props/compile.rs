@@ -1,21 +1,20 @@
 //! Laws of compiling: the same as the reference, whatever order things come in, and monotone where more is asked.
 
 use crate::reference::glob::selects;
-use crate::reference::plan::{Right, RightStep, right};
+use crate::reference::plan::{right, said};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
-use std::collections::{BTreeMap, BTreeSet};
-use vplan::arbitrary::glob::{changes_like, globs_of, selections};
-use vplan::arbitrary::plan::{Compilation, changes, command, compilation};
+use std::collections::BTreeSet;
+use vplan::arbitrary::glob::{globs_of, selections};
+use vplan::arbitrary::plan::{Compilation, changes, command, compilation, varied};
 use vplan::base::change::{ChangeSet, ChangedFile, Status};
-use vplan::base::glob::{Glob, Item, Selection};
+use vplan::base::glob::{Item, Selection};
 use vplan::base::path::RepoPath;
 use vplan::check::Kind;
 use vplan::contract::{Body, Contract, Risk, Role, Test};
 use vplan::plan::compile::{Compiled, compile};
 use vplan::plan::document::to_json;
 use vplan::plan::frame::without_contract;
-use vplan::plan::proposal::Proposal;
 use vplan::plan::request::{Boundary, Mode, Risk as Level};
 use vplan::plan::{Omitted, Origin, Plan};
 
@@ -46,77 +45,9 @@ fn selection_of(test: &mut Test) -> Option<&mut Selection> {
     }
 }
 
-/// Compilations with globs of every form, files that nearly fit them, and commands from everywhere.
-fn varied() -> impl Strategy<Value = Compilation> {
-    const COMMANDS: [&str; 5] = ["true", "echo a", "make test", "new one", "fmt {changed}"];
-    let proposed = prop::collection::vec(prop::sample::select(&COMMANDS[..]), 0..4);
-    let mode = prop::sample::select(
-        &[Mode::Contract, Mode::Contract, Mode::Contract, Mode::Fallback, Mode::Llm, Mode::Hybrid, Mode::Off][..],
-    );
-    (compilation(), selections(), mode, proposed, any::<u8>()).prop_flat_map(|(mut c, lists, mode, proposed, dice)| {
-        c.request.mode = mode;
-        let commands = proposed.into_iter().map(|text| (command(text), None)).collect();
-        c.request.proposal = (dice % 4 > 0).then(|| Proposal { question: "{}".into(), answer: "{}".into(), commands });
-        let mut lists = lists.into_iter().cycle();
-        let mut all = Vec::new();
-        if let Some(contract) = &mut c.contract {
-            let conditions = contract.conditions.iter_mut().filter_map(|c| selection_of(&mut c.test));
-            for (i, selection) in conditions.chain(contract.risks.iter_mut().map(|r| &mut r.selection)).enumerate() {
-                if dice >> (i % 8) & 1 == 1 {
-                    *selection = lists.next().unwrap();
-                }
-                all.push(selection.clone());
-            }
-        }
-        // Files whose names sort elsewhere once they have a `./` in front.
-        let odd = [file("0"), file("@0"), file("docs/-1"), file("docs/0")];
-        let mut globs = globs_of(&all);
-        globs.push(Glob::parse("src/**").unwrap());
-        (Just(c), changes_like(globs)).prop_map(move |(mut c, near)| {
-            let near = near.files().iter().take(12).chain(odd.iter().filter(|_| dice % 3 == 0));
-            let files = c.request.changed.files().iter().chain(near);
-            c.request.changed = ChangeSet::new(files.cloned().collect());
-            c
-        })
-    })
-}
-
-/// Everything that stands before a step by `after`.
-fn behind(plan: &Plan) -> BTreeMap<&str, BTreeSet<String>> {
-    let mut all: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
-    for step in &plan.steps {
-        let mut before: BTreeSet<String> = step.after.iter().cloned().collect();
-        step.after.iter().for_each(|a| before.extend(all.get(a.as_str()).into_iter().flatten().cloned()));
-        all.insert(&step.id, before);
-    }
-    all
-}
-
-fn as_right(plan: &Plan) -> Right {
-    let mut behind = behind(plan);
-    let step = |s: &vplan::plan::Step| RightStep {
-        id: s.id.clone(),
-        tier: s.tier,
-        origin: match s.origin {
-            Origin::Explicit => "explicit",
-            Origin::Contract => "contract",
-            Origin::Inferred => "inferred",
-            Origin::Proposed => "proposed",
-        },
-        argv: s.argv.as_ref().map(|argv| argv.iter().map(|w| w.as_bytes().to_vec()).collect()),
-        behind: behind.remove(s.id.as_str()).unwrap_or_default(),
-        needs: s.needs.iter().cloned().collect(),
-    };
-    Right {
-        steps: plan.steps.iter().map(step).collect(),
-        omitted: plan.omitted.iter().map(|o| o.id.clone()).collect(),
-        tiers: plan.tiers.iter().map(|t| (t.tier, t.reasons.clone())).collect(),
-    }
-}
-
 fn matches_reference(c: &Compilation) -> Result<(), TestCaseError> {
     let got = match compile(c.contract.as_ref(), &c.request, &c.facts) {
-        Ok(Compiled::Plan(plan)) => Some(as_right(&plan)),
+        Ok(Compiled::Plan(plan)) => Some(said(&plan)),
         Ok(Compiled::Needs(questions)) => return Err(TestCaseError::fail(format!("asks for {questions:?}"))),
         Err(_) => None,
     };

@@ -1,6 +1,7 @@
 //! Laws of comparison: the automata mean what the matcher means, nothing differs from itself, and what is not reported as
 //! weaker asks for all that was asked for before.
 
+use crate::reference::diff::covers;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
 use proptest::test_runner::{RngSeed, TestRunner};
@@ -19,7 +20,7 @@ use vplan::plan::diff::{Class, ContractDiff, plans};
 use vplan::plan::expectation::evaluate;
 use vplan::plan::facts::Facts;
 use vplan::plan::request::{Mode, Request};
-use vplan::plan::{Origin, Plan, Step};
+use vplan::plan::{Origin, Plan};
 
 /// The same cases on every machine and every run; a new kind of case is a change to this file.
 fn config(cases: u32) -> ProptestConfig {
@@ -317,27 +318,6 @@ fn planned(contract: &Contract, request: &Request, facts: &Facts) -> Option<Plan
         Ok(Compiled::Plan(plan)) => Some(*plan),
         Ok(Compiled::Needs(_)) | Err(_) => None,
     }
-}
-
-/// Whether a step asks for all that another one asks for.
-fn covers(new: &Step, old: &Step) -> bool {
-    let words = |s: &Step| s.argv.iter().flatten().cloned().collect::<BTreeSet<_>>();
-    let most = |n: Option<u64>| n.unwrap_or(u64::MAX);
-    let same = (&new.env, &new.dir, new.kind, &new.path, &new.assertions, &new.question)
-        == (&old.env, &old.dir, old.kind, &old.path, &old.assertions, &old.question);
-    // `{changed}` may hand over more files.
-    let more = words(old).is_subset(&words(new)) && new.argv.is_some() == old.argv.is_some();
-    same && more
-        && new.unsupported == old.unsupported
-        && new.severity == Severity::Blocking
-        && !new.setup
-        && (!new.optional || old.optional)
-        && new.exit.iter().all(|c| old.exit.contains(c))
-        && new.skip_exit.iter().all(|c| old.skip_exit.contains(c))
-        && new.retries <= old.retries
-        && new.timeout_ms <= old.timeout_ms
-        && new.max_errors <= old.max_errors
-        && most(new.max_warnings) <= most(old.max_warnings)
 }
 
 /// A contract, and what edits made of it.

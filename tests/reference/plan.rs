@@ -10,6 +10,7 @@ use vplan::check::Kind;
 use vplan::contract::{Body, Check, Contract, Placement, Test};
 use vplan::plan::facts::{Answer, Certainty, Facts, Question};
 use vplan::plan::request::{Boundary, Mode, Request, Risk, Selector};
+use vplan::plan::{Origin, Plan};
 
 /// What a plan must say.
 #[derive(Clone, Debug, PartialEq)]
@@ -428,4 +429,38 @@ fn id_of(command: &Command) -> String {
     let text = text.join("-");
     let parts = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|p| !p.is_empty());
     parts.collect::<Vec<_>>().join("-")
+}
+
+/// Everything that stands before a step by `after`.
+fn behind(plan: &Plan) -> BTreeMap<&str, BTreeSet<String>> {
+    let mut all: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+    for step in &plan.steps {
+        let mut before: BTreeSet<String> = step.after.iter().cloned().collect();
+        step.after.iter().for_each(|a| before.extend(all.get(a.as_str()).into_iter().flatten().cloned()));
+        all.insert(&step.id, before);
+    }
+    all
+}
+
+/// What a plan does say.
+pub fn said(plan: &Plan) -> Right {
+    let mut behind = behind(plan);
+    let step = |s: &vplan::plan::Step| RightStep {
+        id: s.id.clone(),
+        tier: s.tier,
+        origin: match s.origin {
+            Origin::Explicit => "explicit",
+            Origin::Contract => "contract",
+            Origin::Inferred => "inferred",
+            Origin::Proposed => "proposed",
+        },
+        argv: s.argv.as_ref().map(|argv| argv.iter().map(|w| w.as_bytes().to_vec()).collect()),
+        behind: behind.remove(s.id.as_str()).unwrap_or_default(),
+        needs: s.needs.iter().cloned().collect(),
+    };
+    Right {
+        steps: plan.steps.iter().map(step).collect(),
+        omitted: plan.omitted.iter().map(|o| o.id.clone()).collect(),
+        tiers: plan.tiers.iter().map(|t| (t.tier, t.reasons.clone())).collect(),
+    }
 }

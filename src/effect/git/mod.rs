@@ -408,6 +408,60 @@ fn parse_raw(bytes: &[u8]) -> Option<Vec<RawChange>> {
     Some(changes)
 }
 
+/// What holds of any bytes that git may print, or keep in an index: reading is total, no path is invented or leaves the
+/// repository, and of several lists in a row each says what it says alone.
+///
+/// # Errors
+/// What does not hold.
+#[cfg(any(test, feature = "arbitrary"))]
+pub fn oracle(bytes: &[u8]) -> Result<(), String> {
+    let is_there = |path: &[u8]| path.is_empty() || bytes.windows(path.len()).any(|w| w == path);
+    if let Some(changes) = parse_raw(bytes) {
+        if let Some(change) = changes.iter().find(|c| !is_there(c.path.as_bytes())) {
+            return Err(format!("a path from nowhere: {change:?}"));
+        }
+        if changes.iter().any(|c| RepoPath::parse(c.path.as_bytes()).as_ref() != Ok(&c.path)) {
+            return Err(format!("a path that leaves the repository: {changes:?}"));
+        }
+        // Two lists, one behind the other, in either order.
+        let fields: Vec<&[u8]> = bytes.strip_suffix(b"\0").unwrap_or(bytes).split(|b| *b == 0).collect();
+        let middle = fields.len() / 4 * 2;
+        let list = |fields: &[&[u8]]| fields.iter().flat_map(|f| [*f, b"\0"].concat()).collect::<Vec<u8>>();
+        let (one, two) = fields.split_at_checked(middle).unwrap_or_default();
+        let halves = [(one, two), (two, one)].map(|(a, b)| {
+            let whole = [parse_raw(&list(a)).unwrap_or_default(), parse_raw(&list(b)).unwrap_or_default()].concat();
+            (parse_raw(&[list(a), list(b)].concat()), whole)
+        });
+        if !bytes.is_empty() && halves.iter().any(|(got, want)| got.as_ref() != Some(want)) {
+            return Err(format!("a list depends on what stands before it: {halves:?}"));
+        }
+    }
+    for record in split_nul(bytes) {
+        if let Some(entry) = worktree::listed_entry(&record)
+            && (!record.ends_with(&entry.path) || entry.stat.is_some())
+        {
+            return Err(format!("an entry from nowhere: {entry:?}"));
+        }
+    }
+    for length in [20, 32] {
+        let index::Index::Entries(entries) = index::parse(bytes, length) else { continue };
+        if entries.len() > bytes.len() / 40 {
+            return Err(format!("{} entries in {} bytes", entries.len(), bytes.len()));
+        }
+        if let Some(entry) = entries.iter().find(|e| e.stage > 3 || e.id.length() != length || e.path.contains(&0)) {
+            return Err(format!("no entry: {entry:?}"));
+        }
+        // A byte less than the whole is another form, or damaged.
+        let cut = bytes.get(..bytes.len() - 1).unwrap_or_default();
+        if let index::Index::Entries(fewer) = index::parse(cut, length)
+            && fewer.len() != entries.len()
+        {
+            return Err(format!("{} entries, and {} of what is cut off", entries.len(), fewer.len()));
+        }
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -119,7 +119,7 @@ pub(super) fn read_entries(git: &Git, length: usize) -> Result<Vec<Entry>, GitEr
 }
 
 /// Reads `TAG MODE ID STAGE<tab>PATH`.
-fn listed_entry(record: &[u8]) -> Option<Entry> {
+pub(super) fn listed_entry(record: &[u8]) -> Option<Entry> {
     let tab = record.iter().position(|b| *b == b'\t')?;
     let (head, path) = (record.get(..tab)?, record.get(tab + 1..)?);
     let fields: Vec<&[u8]> = head.split(|b| *b == b' ').collect();

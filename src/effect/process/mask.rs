@@ -114,6 +114,50 @@ impl Masker {
     }
 }
 
+/// What holds of any secrets in any text: each byte that lies in an occurrence of a secret is masked and no other, whatever the
+/// pieces in which the text comes.
+///
+/// # Errors
+/// What does not hold.
+#[cfg(any(test, feature = "arbitrary"))]
+pub fn oracle(secrets: Vec<Vec<u8>>, text: &[u8], pieces: &[u8]) -> Result<(), String> {
+    let secrets = Secrets::new(secrets);
+    let mut covered = vec![false; text.len()];
+    for secret in secrets.0.iter() {
+        for (at, window) in text.windows(secret.len()).enumerate() {
+            if window == secret.as_slice() {
+                covered.iter_mut().skip(at).take(secret.len()).for_each(|c| *c = true);
+            }
+        }
+    }
+    let mut wanted = Vec::new();
+    let mut before = false;
+    for (byte, covered) in text.iter().zip(covered) {
+        match (covered, before) {
+            (true, false) => wanted.extend_from_slice(MARK),
+            (true, true) => {}
+            (false, _) => wanted.push(*byte),
+        }
+        before = covered;
+    }
+    if secrets.mask(text) != wanted {
+        return Err(format!("whole: {:?}, should be {wanted:?}", secrets.mask(text)));
+    }
+    let (mut masker, mut out, mut rest) = (Masker::new(&secrets), Vec::new(), text);
+    let longest = secrets.0.iter().map(Vec::len).max().unwrap_or(0);
+    for size in pieces {
+        let (piece, behind) = rest.split_at_checked(usize::from(*size)).unwrap_or((rest, &[]));
+        masker.push(piece, &mut out);
+        rest = behind;
+        if masker.held.len() >= longest.max(1) {
+            return Err(format!("{} bytes are held back, the longest secret has {longest}", masker.held.len()));
+        }
+    }
+    masker.push(rest, &mut out);
+    masker.finish(&mut out);
+    if out == wanted { Ok(()) } else { Err(format!("in pieces: {out:?}, should be {wanted:?}")) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
