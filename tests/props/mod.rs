@@ -13,7 +13,7 @@ mod lock;
 mod output;
 mod plan;
 mod recover;
-mod reports;
+pub mod reports;
 mod reuse;
 mod rewrite;
 mod run;
