@@ -7,7 +7,7 @@ use crate::support::Project;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// How many secrets there are in a run, of which every second is granted.
+/// How many secrets there are in a run of the whole set, of which every second is granted.
 const SECRETS: usize = 200;
 
 /// Perl, which finds the names of the secrets in `@n`, each value in `$ENV{$_}`; the whole is one step.
@@ -106,9 +106,9 @@ const SCENARIOS: &[(&str, &str, &str)] = &[
     ("until it is killed", "run", r#"$| = 1; print "$ENV{$_}\n" for @n; kill 9, $$"#),
     ("with passing words", "test", r#"print "TAP version 13\n1..1\nok 1 - $ENV{$n[0]}\n""#),
     (
-        "as the names of files",
+        "as what a file holds that must stay",
         "changes",
-        r#"for (@n[0..9]) { my $v = $ENV{$_}; $v =~ s/[\/\0]/_/g; open(my $f, '>', "gen/" . substr($v, 0, 200)) if length($v) < 200 } print "done\n""#,
+        r#"open(my $f, '>', 'gen/x'); print $f "$ENV{$_}\n" for @n; close $f; system('cat', 'gen/x')"#,
     ),
     (
         "of its parent",
@@ -193,13 +193,14 @@ fn secrets_stay_secret() {
     while let Some(mut case) = sweep.next() {
         let mut only: Vec<usize> = (0..SCENARIOS.len()).collect();
         if !sweep.whole() {
-            only = (0..8).map(|_| case.below(SCENARIOS.len() as u64) as usize).collect();
+            only = (0..4).map(|_| case.below(SCENARIOS.len() as u64) as usize).collect();
             only.sort_unstable();
             only.dedup();
         }
         let project = project(&mut case, &only, "VPLAN_SECRET_*");
-        let secrets: BTreeMap<String, Vec<u8>> =
-            (0..SECRETS).map(|at| (format!("VPLAN_SECRET_{at}"), secret(&mut case, at))).collect();
+        let secrets: BTreeMap<String, Vec<u8>> = (0..if sweep.whole() { SECRETS } else { 40 })
+            .map(|at| (format!("VPLAN_SECRET_{at}"), secret(&mut case, at)))
+            .collect();
         // What is not asked for is another matter: it must not even arrive.
         let unasked = b"never-asked-for-0123456789";
         let mut args =
