@@ -95,7 +95,7 @@ const ZOO: &[&[u8]] = &[
 /// A random name of one segment: of the zoo, of pieces of it, of any bytes; up to 255 bytes.
 fn name(case: &mut Case) -> Vec<u8> {
     let mut name = match case.below(4) {
-        0 => return case.one_of(ZOO).to_vec(),
+        0 => ZOO[case.below(ZOO.len() as u64) as usize].to_vec(),
         1 => [*case.one_of(ZOO), *case.one_of(ZOO), *case.one_of(ZOO)].concat(),
         2 => {
             let long = *case.one_of(ZOO);

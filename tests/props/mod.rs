@@ -2,6 +2,7 @@
 mod compile;
 pub mod convert;
 mod diff;
+mod environment;
 mod glob;
 mod graph;
 mod imports;

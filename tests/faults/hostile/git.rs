@@ -314,7 +314,7 @@ const TRAPS: &[Trap] = &[
     }),
     ("bare, it says", |p| _ = p.set("core.bare", "true").config("core.fsmonitor")),
     ("a format of the future", |p| {
-        p.set("core.repositoryformatversion", "99").config("core.fsmonitor");
+        p.config("core.fsmonitor").set("core.repositoryformatversion", "99");
         p.visible = false;
     }),
     ("no configuration at all", |p| {

@@ -100,7 +100,7 @@ fn elements(page: &str) -> BTreeSet<String> {
 #[test]
 fn whatever_files_are_called() {
     assert!(ZOO.len() >= 32);
-    let mut sweep = Sweep::new("faults::hostile::names::whatever_files_are_called", 2, 60);
+    let mut sweep = Sweep::new("faults::hostile::names::whatever_files_are_called", 1, 24);
     let plain = {
         let project = project();
         project.write("plain", "x\n").write("other", "y\n");
@@ -293,7 +293,7 @@ fn documents(project: &Project, report: &Value) {
 /// A list of names that no file system could hold: paths of 4,095 bytes, a thousand of them, and one byte too many.
 #[test]
 fn paths_of_any_length() {
-    let mut sweep = Sweep::new("faults::hostile::names::paths_of_any_length", 2, 40);
+    let mut sweep = Sweep::new("faults::hostile::names::paths_of_any_length", 1, 20);
     while let Some(mut case) = sweep.next() {
         let project = Project::contract("vplan 1\nwhenChangedAny \"**\" {\n  check a: true {changed}\n}\n");
         let mut want = BTreeSet::new();

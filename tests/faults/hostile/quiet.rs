@@ -229,7 +229,7 @@ fn can_watch() -> bool {
 
 #[test]
 fn quiet_commands_are_quiet() {
-    let mut sweep = Sweep::new("faults::hostile::quiet::quiet_commands_are_quiet", 2, 60);
+    let mut sweep = Sweep::new("faults::hostile::quiet::quiet_commands_are_quiet", 2, 12);
     if !can_watch() {
         return sweep.cannot("no strace, or it may not watch");
     }
@@ -291,7 +291,7 @@ const STACK_KIB: u64 = if cfg!(debug_assertions) { 1024 } else { 256 };
 /// A small stack and an address space of 1 GiB are enough for everything: no abort, whatever is nested.
 #[test]
 fn a_small_stack_is_enough() {
-    let mut sweep = Sweep::new("faults::hostile::quiet::a_small_stack_is_enough", 3, 100);
+    let mut sweep = Sweep::new("faults::hostile::quiet::a_small_stack_is_enough", 3, 40);
     while let Some(mut case) = sweep.next() {
         let project = hostile(&mut case);
         for _ in 0..if sweep.whole() { 12 } else { 4 } {
