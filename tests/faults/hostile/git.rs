@@ -528,8 +528,8 @@ fn whatever_git_is_told() {
         }
         case.held();
     }
-    assert!(sweep.seen("changes seen") > 0 || !sweep.whole());
-    assert!(sweep.seen("traps that bite git itself") > 0 || !sweep.whole());
+    assert!(super::alone() || sweep.seen("changes seen") > 0 || !sweep.whole());
+    assert!(super::alone() || sweep.seen("traps that bite git itself") > 0 || !sweep.whole());
 }
 
 /// What is withstood above does bite git itself, or it would prove nothing.

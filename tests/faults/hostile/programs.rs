@@ -103,5 +103,5 @@ fn programs_of_the_repository() {
         sweep.count("a shell runs them", u64::from(!super::files(&marks).is_empty()));
         case.held();
     }
-    assert!(sweep.seen("a shell runs them") > 0);
+    assert!(super::alone() || sweep.seen("a shell runs them") > 0);
 }

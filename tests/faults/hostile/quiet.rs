@@ -262,7 +262,8 @@ fn quiet_commands_are_quiet() {
         assert_eq!(super::files(project.parent()), before, "files");
         case.held();
     }
-    assert!(sweep.seen("files opened") > 0 && (sweep.seen("calls of git") > 0 || !sweep.whole()));
+    assert!(super::alone() || !sweep.whole() || sweep.seen("calls of git") > 0);
+    assert!(sweep.seen("files opened") > 0);
 }
 
 #[test]
@@ -312,5 +313,5 @@ fn a_small_stack_is_enough() {
         assert!(!project.exists("../marked"), "a hook ran");
         case.held();
     }
-    assert!(sweep.seen("commands") > 0);
+    assert!(super::alone() || sweep.seen("commands") > 0);
 }

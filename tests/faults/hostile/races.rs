@@ -197,7 +197,7 @@ fn what_is_exchanged_while_it_is_read() {
         sweep.count("reads of what is inside", inside.into_inner());
         case.held();
     }
-    assert!(sweep.seen("reads of what is inside") > 0 || sweep.seen("exchanges") == TIMES);
+    assert!(super::alone() || sweep.seen("reads of what is inside") > 0 || sweep.seen("exchanges") == TIMES);
 }
 
 /// The obvious way, resolving first and opening later, does lose this race: it is one.
@@ -358,7 +358,7 @@ fn files_that_are_none() {
         try_file(place, commands, kind, &mut sweep);
         case.held();
     }
-    assert!(sweep.seen("refused") > 0);
+    assert!(super::alone() || sweep.seen("refused") > 0);
 }
 
 fn try_file(place: &str, commands: &[&[&str]], kind: &str, sweep: &mut Sweep) {
@@ -430,7 +430,7 @@ fn what_is_exchanged_while_it_is_gathered() {
         });
         case.held();
     }
-    assert!(sweep.seen("exchanges") > 0);
+    assert!(super::alone() || sweep.seen("exchanges") > 0);
 }
 
 /// The names of files in the way of vplan's own files: nothing is written through a symlink.

@@ -161,7 +161,7 @@ fn checks_that_edit_what_decides() {
         assert_ne!(next.exit, Some(0).filter(|_| !name.starts_with("the contract")), "{name}");
         case.held();
     }
-    assert!(sweep.seen("verdicts from memory") > 0);
+    assert!(super::alone() || sweep.seen("verdicts from memory") > 0);
 }
 
 fn ran_id(stdout: &[u8]) -> Option<String> {
