@@ -132,7 +132,7 @@ fn planned(case: &mut Case, project: &Project) -> (Vec<u8>, String) {
         ("TMPDIR", project.parent().to_str().unwrap().into()),
         ("RUST_BACKTRACE", "full".into()),
         ("RUST_LOG", "trace".into()),
-        ("RUST_MIN_STACK", (1_u64 << (16 + case.below(8))).to_string()),
+        ("RUST_MIN_STACK", (1_u64 << (20 + case.below(4))).to_string()),
         ("RAYON_NUM_THREADS", "1".into()),
         ("MALLOC_PERTURB_", case.below(256).to_string()),
         ("SOURCE_DATE_EPOCH", case.below(1 << 40).to_string()),
