@@ -3,7 +3,7 @@
 use crate::support::Project;
 
 /// The tags of a page, without what stands between them and without the values of attributes.
-fn tags(page: &str) -> Vec<String> {
+pub fn tags(page: &str) -> Vec<String> {
     let mut tags = Vec::new();
     let mut rest = page;
     while let Some((_, from)) = rest.split_once('<') {

@@ -1,6 +1,7 @@
 //! How does foreign text of several lines become harmless? For terminals, documents and programs that read them.
 
 use super::word::is_unsafe_to_show;
+use std::borrow::Cow;
 
 /// Foreign text of several lines, made harmless: terminal sequences go, carriage returns begin a line, every other
 /// character that is unsafe to show becomes U+FFFD, as does every invalid byte. Line feeds and tabs stay.
@@ -48,7 +49,7 @@ pub fn without_commands(text: &str) -> String {
         if seen.next() == Some(':') && seen.next() == Some(':') {
             out.push_str("| ");
         }
-        break_brackets(line, " [", &mut out);
+        break_brackets(line, " [", &mut 0, &mut out);
     }
     out
 }
@@ -58,21 +59,42 @@ pub fn without_commands(text: &str) -> String {
 #[must_use]
 pub fn json_without_commands(document: &str) -> String {
     let mut out = String::with_capacity(document.len());
-    break_brackets(document, "\\u005b", &mut out);
+    break_brackets(document, "\\u005b", &mut 0, &mut out);
     out
 }
 
-/// Writes another text for each `[` behind `##`.
-fn break_brackets(text: &str, bracket: &str, out: &mut String) {
-    let mut signs = 0;
+/// The same for a document that is written piece by piece; `signs` begins at 0 and is handed from one piece to the next.
+#[must_use]
+pub fn json_piece_without_commands<'p>(piece: &'p str, signs: &mut usize) -> Cow<'p, str> {
+    if !piece.contains('[') {
+        let kept = piece.trim_end_matches(|c| c == '#' || is_overlooked(c));
+        let end = piece.strip_prefix(kept).unwrap_or_default().chars().filter(|c| *c == '#').count();
+        *signs = if kept.is_empty() { signs.saturating_add(end) } else { end };
+        return Cow::Borrowed(piece);
+    }
+    let mut out = String::with_capacity(piece.len() + 16);
+    break_brackets(piece, "\\u005b", signs, &mut out);
+    Cow::Owned(out)
+}
+
+/// A KDL document of the same value without workflow commands: as of JSON, but for how a bracket is written.
+#[must_use]
+pub fn kdl_without_commands(document: &str) -> String {
+    let mut out = String::with_capacity(document.len());
+    break_brackets(document, "\\u{5b}", &mut 0, &mut out);
+    out
+}
+
+/// Writes another text for each `[` behind `##`; `signs`: how many of these stood right before the text, then at its end.
+fn break_brackets(text: &str, bracket: &str, signs: &mut usize, out: &mut String) {
     for c in text.chars() {
-        if c == '[' && signs >= 2 {
+        if c == '[' && *signs >= 2 {
             out.push_str(bracket);
         } else {
             out.push(c);
         }
         if !is_overlooked(c) {
-            signs = if c == '#' { signs + 1 } else { 0 };
+            *signs = if c == '#' { signs.saturating_add(1) } else { 0 };
         }
     }
 }
@@ -150,6 +172,16 @@ mod tests {
         }
         let json = json_without_commands(r###"["a\\##[x]","#[y]"]"###);
         assert_eq!(json, r###"["a\\##\u005bx]","#[y]"]"###);
+        // However it is cut, and twice the signs.
+        let document = "[\"##[x]\",\"#\u{34f}#\u{200b}[y]#[z]\",\"##\",[\"###[\"]]";
+        let whole = json_without_commands(document);
+        for cut in (0..=document.len()).filter(|at| document.is_char_boundary(*at)) {
+            let mut signs = 0;
+            let (before, behind) = document.split_at(cut);
+            let pieces = [before, behind].map(|piece| json_piece_without_commands(piece, &mut signs).into_owned());
+            assert_eq!(pieces.concat(), whole, "{cut}");
+        }
+        assert_eq!(kdl_without_commands("a \"##[x]\" #true"), "a \"##\\u{5b}x]\" #true");
         assert_eq!(serde_json::from_str::<Vec<String>>(&json).unwrap(), ["a\\##[x]", "#[y]"]);
     }
 }

@@ -41,7 +41,7 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     own_up_to_faults();
     survive_file_limits();
     let terminal = Terminal::new(&line.global);
-    trace(line.global.verbose, terminal.color_stderr);
+    trace(line.global.verbose);
     // As with git and make: whatever the command line names is then relative to it, files to read and to write too.
     if let Some(dir) = &line.global.directory
         && let Err(error) = load::enter(dir)
@@ -118,7 +118,7 @@ fn help_color(arguments: &[OsString]) -> ColorChoice {
     }
 }
 
-fn trace(verbose: u8, color: bool) {
+fn trace(verbose: u8) {
     let level = match verbose {
         0 => return,
         1 => tracing::Level::DEBUG,
@@ -129,7 +129,7 @@ fn trace(verbose: u8, color: bool) {
         .with_max_level(level)
         .with_writer(std::io::stderr)
         .with_target(true)
-        .with_ansi(color)
+        .with_ansi(false)
         .without_time()
         .try_init();
 }

@@ -3,7 +3,7 @@
 use super::args::{Global, When};
 use super::error::Failure;
 use super::render;
-use crate::base::inert::{json_without_commands, without_commands};
+use crate::base::inert::{json_piece_without_commands, json_without_commands, without_commands};
 use crate::effect::terminal;
 use crate::run::verdict::Exit;
 use std::cell::Cell;
@@ -76,6 +76,15 @@ impl Terminal {
         self.print(&text);
     }
 
+    /// Writes a JSON document that is written in pieces, none of which cuts a character, and a line end; nothing in it is a
+    /// workflow command.
+    pub fn print_json_with(&self, write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) {
+        self.print_with(|out| {
+            write(&mut JsonPieces { out: &mut *out, signs: 0 })?;
+            out.write_all(b"\n")
+        });
+    }
+
     /// Writes to standard error, which people read: no line is a workflow command. Nobody is left to tell if that fails.
     pub fn note(&self, text: &str) {
         let _ = std::io::stderr().lock().write_all(without_commands(text).as_bytes());
@@ -99,6 +108,26 @@ impl Terminal {
             return Exit::Internal.code();
         }
         code
+    }
+}
+
+/// A JSON document on its way out: nothing in it is a workflow command.
+struct JsonPieces<'o> {
+    out: &'o mut dyn Write,
+    signs: usize,
+}
+
+impl Write for JsonPieces<'_> {
+    fn write(&mut self, piece: &[u8]) -> std::io::Result<usize> {
+        match std::str::from_utf8(piece) {
+            Ok(text) => self.out.write_all(json_piece_without_commands(text, &mut self.signs).as_bytes())?,
+            Err(_) => self.out.write_all(piece)?,
+        }
+        Ok(piece.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.out.flush()
     }
 }
 

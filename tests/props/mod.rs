@@ -2,6 +2,7 @@
 mod compile;
 pub mod convert;
 mod diff;
+mod environment;
 mod glob;
 mod graph;
 mod imports;
@@ -13,7 +14,7 @@ mod lock;
 mod output;
 mod plan;
 mod recover;
-mod reports;
+pub mod reports;
 mod reuse;
 mod rewrite;
 mod run;

@@ -22,7 +22,7 @@ fn config() -> ProptestConfig {
 }
 
 /// What an attacker would try.
-const PIECES: &[&str] = &[
+pub const PIECES: &[&str] = &[
     "\u{1b}]0;title\u{7}",
     "\u{1b}[2J",
     "\u{1b}[H",
@@ -245,7 +245,7 @@ impl vt100::Callbacks for Asked {
 }
 
 /// Shows a text in an emulator, line by line, so that the cursor can be looked at after each.
-fn only_text(text: &str) -> Result<(), TestCaseError> {
+pub fn only_text(text: &str) -> Result<(), TestCaseError> {
     let columns = 4000_u16;
     let mut terminal =
         vt100::Parser::new_with_callbacks(5.try_into().unwrap(), columns.try_into().unwrap(), 0, Asked::default());
@@ -283,7 +283,7 @@ fn colourless(line: &str) -> String {
 }
 
 /// GitHub's runner, as it reads a line of a log; characters that a comparison of texts overlooks are left out.
-fn obeyed(line: &str) -> bool {
+pub fn obeyed(line: &str) -> bool {
     let seen: String = line
         .chars()
         .filter(|c| !matches!(c, '\u{200b}' | '\u{feff}' | '\u{fe0f}' | '\u{34f}' | '\u{202e}' | '\u{ad}' | '\0'))
@@ -292,7 +292,7 @@ fn obeyed(line: &str) -> bool {
 }
 
 /// The texts of a Markdown document outside code, and what else is in it.
-fn skeleton(markdown: &str) -> Vec<String> {
+pub fn skeleton(markdown: &str) -> Vec<String> {
     let mut in_code = false;
     let mut out = Vec::new();
     for event in Parser::new_ext(markdown, Options::all()) {
@@ -311,7 +311,7 @@ fn skeleton(markdown: &str) -> Vec<String> {
 }
 
 /// Every line is inside a fence or outside, by the rule that people know: a fence ends at a line of at least as many signs.
-fn fenced(markdown: &str) -> Vec<&str> {
+pub fn fenced(markdown: &str) -> Vec<&str> {
     let run = |line: &str| line.trim_start().chars().take_while(|c| *c == '`').count();
     let mut open: Option<usize> = None;
     let mut outside = Vec::new();
@@ -327,121 +327,172 @@ fn fenced(markdown: &str) -> Vec<&str> {
     outside
 }
 
+// What the properties at the end say, for anybody who has other texts.
+
+pub fn check_feedback_as_text_is_text(texts: &[String]) -> Result<(), TestCaseError> {
+    let text = render::feedback::text(&feedback(texts));
+    only_text(&text)?;
+    prop_assert!(!text.lines().any(obeyed), "{}", text);
+    Ok(())
+}
+
+pub fn check_feedback_as_markdown_has_one_shape(texts: &[String]) -> Result<(), TestCaseError> {
+    let markdown = render::feedback::markdown(&feedback(texts));
+    let plain: Vec<String> = texts.iter().map(|_| "X".to_owned()).collect();
+    let plain = render::feedback::markdown(&feedback(&plain));
+    // Code spans beside each other may be two or one in number only if something leaks; all else must be equal, too.
+    prop_assert_eq!(skeleton(&markdown), skeleton(&plain), "{}", markdown);
+    prop_assert_eq!(fenced(&markdown).len(), fenced(&plain).len());
+    prop_assert!(!markdown.lines().any(obeyed), "{}", markdown);
+    let strange = markdown.chars().find(|c| *c != '\n' && *c != '\t' && vplan::base::word::is_unsafe_to_show(*c));
+    prop_assert_eq!(strange, None);
+    Ok(())
+}
+
+pub fn check_feedback_is_inert_in_json(texts: &[String]) -> Result<(), TestCaseError> {
+    let (_, report) = run(texts);
+    let feedback = report.feedback.unwrap();
+    let json = vplan::base::canon::to_canonical(&feedback);
+    prop_assert!(json.len() <= FEEDBACK_BYTES);
+    for text in [&feedback.stdout.head, &feedback.stderr.head, &feedback.diagnostics[0].message, &feedback.problems[0]]
+    {
+        prop_assert!(
+            !text.chars().any(|c| c != '\n' && c != '\t' && vplan::base::word::is_unsafe_to_show(c)),
+            "{:?}",
+            text
+        );
+    }
+    let back: Feedback = serde_json::from_str(&json).unwrap();
+    prop_assert_eq!(back, feedback);
+    Ok(())
+}
+
+pub fn check_a_report_for_people_is_text(texts: &[String], color: bool) -> Result<(), TestCaseError> {
+    let (plan, report) = run(texts);
+    let seen = std::collections::BTreeMap::new();
+    let look = render::report::Look { color, columns: Some(100), seen: &seen, quiet: false };
+    let text = without_commands(&render::report::report(&report, &plan, Some("records"), look));
+    only_text(&text)?;
+    prop_assert!(!text.lines().any(obeyed), "{}", text);
+    Ok(())
+}
+
+pub fn check_junit_is_xml(texts: &[String]) -> Result<(), TestCaseError> {
+    let (plan, report) = run(texts);
+    let xml = render::junit::run(&report, &plan);
+    prop_assert!(!xml.lines().any(obeyed), "{}", xml);
+    let valid =
+        |c: char| matches!(c, '\t' | '\n' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..='\u{10ffff}');
+    prop_assert!(xml.chars().all(valid));
+    let mut reader = quick_xml::Reader::from_str(&xml);
+    reader.config_mut().check_end_names = true;
+    let (mut cases, mut failures, mut depth) = (0, 0, 0_i32);
+    loop {
+        use quick_xml::events::Event as Xml;
+        let event = reader.read_event().map_err(|e| TestCaseError::fail(format!("{e}\n{xml}")))?;
+        let (tag, open) = match &event {
+            Xml::Start(tag) => (tag, true),
+            Xml::Empty(tag) => (tag, false),
+            Xml::End(_) => {
+                depth -= 1;
+                continue;
+            }
+            Xml::Eof => break,
+            _ => continue,
+        };
+        depth += i32::from(open);
+        for attribute in tag.attributes() {
+            prop_assert!(attribute.is_ok(), "{}", xml);
+        }
+        cases += i32::from(tag.name().as_ref() == "testcase");
+        failures += i32::from(tag.name().as_ref() == "failure");
+    }
+    prop_assert_eq!((depth, cases, failures), (0, 2 + 2 * 15, 1 + 15));
+    Ok(())
+}
+
+pub fn check_sarif_keeps_to_its_schema(texts: &[String]) -> Result<(), TestCaseError> {
+    let (plan, report) = run(texts);
+    let log = render::sarif::log(&report, &plan, None);
+    if let Err(why) = crate::reports::is_sarif(&log) {
+        return Err(TestCaseError::fail(format!("{why}: {log}")));
+    }
+    Ok(())
+}
+
+pub fn check_gha_escape_roundtrip(texts: &[String]) -> Result<(), TestCaseError> {
+    let (plan, report) = run(texts);
+    let commands = render::github::annotations(&report, &plan, None, std::path::Path::new("sub dir"));
+    let mut counts = std::collections::BTreeMap::new();
+    for line in commands.lines() {
+        let (command, rest) = line.strip_prefix("::").and_then(|l| l.split_once(' ')).unwrap();
+        *counts.entry(command.to_owned()).or_insert(0) += 1;
+        let (properties, message) = rest.split_once("::").unwrap();
+        for property in properties.split(',') {
+            let (name, value) = property.split_once('=').unwrap();
+            prop_assert!(["file", "line", "col", "title"].contains(&name), "{}", line);
+            prop_assert!(!value.contains(':'), "{}", line);
+        }
+        prop_assert!(!line.contains("##[") && !message.is_empty(), "{}", line);
+        let unescaped = message.replace("%0A", "\n").replace("%0D", "\r").replace("%25", "%");
+        prop_assert!(!unescaped.contains('\r') && !unescaped.lines().any(obeyed), "{}", line);
+    }
+    prop_assert_eq!(counts.get("error"), Some(&10), "{}", commands);
+    prop_assert_eq!(counts.get("warning"), Some(&10));
+    prop_assert_eq!(counts.get("notice"), Some(&1), "how many were cut");
+    Ok(())
+}
+
+pub fn check_a_summary_has_one_shape(texts: &[String]) -> Result<(), TestCaseError> {
+    let shape = |texts: &[String]| {
+        let (plan, report) = run(texts);
+        skeleton(&render::github::summary(&report, &plan))
+    };
+    let plain: Vec<String> = texts.iter().map(|_| "X".to_owned()).collect();
+    prop_assert_eq!(shape(texts), shape(&plain));
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(config())]
 
     #[test]
     fn feedback_as_text_is_text(texts in texts(noise())) {
-        let text = render::feedback::text(&feedback(&texts));
-        only_text(&text)?;
-        prop_assert!(!text.lines().any(obeyed), "{}", text);
+        check_feedback_as_text_is_text(&texts)?;
     }
 
     #[test]
     fn feedback_as_markdown_has_one_shape(texts in texts(hostile())) {
-        let markdown = render::feedback::markdown(&feedback(&texts));
-        let plain: Vec<String> = texts.iter().map(|_| "X".to_owned()).collect();
-        let plain = render::feedback::markdown(&feedback(&plain));
-        // Code spans beside each other may be two or one in number only if something leaks; all else must be equal, too.
-        prop_assert_eq!(skeleton(&markdown), skeleton(&plain), "{}", markdown);
-        prop_assert_eq!(fenced(&markdown).len(), fenced(&plain).len());
-        prop_assert!(!markdown.lines().any(obeyed), "{}", markdown);
-        let strange = markdown.chars().find(|c| *c != '\n' && *c != '\t' && vplan::base::word::is_unsafe_to_show(*c));
-        prop_assert_eq!(strange, None);
+        check_feedback_as_markdown_has_one_shape(&texts)?;
     }
 
     #[test]
     fn feedback_is_inert_in_json(texts in texts(noise())) {
-        let (_, report) = run(&texts);
-        let feedback = report.feedback.unwrap();
-        let json = vplan::base::canon::to_canonical(&feedback);
-        prop_assert!(json.len() <= FEEDBACK_BYTES);
-        for text in [&feedback.stdout.head, &feedback.stderr.head, &feedback.diagnostics[0].message, &feedback.problems[0]] {
-            prop_assert!(!text.chars().any(|c| c != '\n' && c != '\t' && vplan::base::word::is_unsafe_to_show(c)), "{:?}", text);
-        }
-        let back: Feedback = serde_json::from_str(&json).unwrap();
-        prop_assert_eq!(back, feedback);
+        check_feedback_is_inert_in_json(&texts)?;
     }
 
     #[test]
     fn a_report_for_people_is_text(texts in texts(noise()), color: bool) {
-        let (plan, report) = run(&texts);
-        let seen = std::collections::BTreeMap::new();
-        let look = render::report::Look { color, columns: Some(100), seen: &seen, quiet: false };
-        let text = without_commands(&render::report::report(&report, &plan, Some("records"), look));
-        only_text(&text)?;
-        prop_assert!(!text.lines().any(obeyed), "{}", text);
+        check_a_report_for_people_is_text(&texts, color)?;
     }
 
     #[test]
     fn junit_is_xml(texts in texts(noise())) {
-        let (plan, report) = run(&texts);
-        let xml = render::junit::run(&report, &plan);
-        prop_assert!(!xml.lines().any(obeyed), "{}", xml);
-        let valid = |c: char| matches!(c, '\t' | '\n' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..='\u{10ffff}');
-        prop_assert!(xml.chars().all(valid));
-        let mut reader = quick_xml::Reader::from_str(&xml);
-        reader.config_mut().check_end_names = true;
-        let (mut cases, mut failures, mut depth) = (0, 0, 0_i32);
-        loop {
-            use quick_xml::events::Event as Xml;
-            let event = reader.read_event().map_err(|e| TestCaseError::fail(format!("{e}\n{xml}")))?;
-            let (tag, open) = match &event {
-                Xml::Start(tag) => (tag, true),
-                Xml::Empty(tag) => (tag, false),
-                Xml::End(_) => { depth -= 1; continue }
-                Xml::Eof => break,
-                _ => continue,
-            };
-            depth += i32::from(open);
-            for attribute in tag.attributes() {
-                prop_assert!(attribute.is_ok(), "{}", xml);
-            }
-            cases += i32::from(tag.name().as_ref() == "testcase");
-            failures += i32::from(tag.name().as_ref() == "failure");
-        }
-        prop_assert_eq!((depth, cases, failures), (0, 2 + 2 * 15, 1 + 15));
+        check_junit_is_xml(&texts)?;
     }
 
     #[test]
     fn sarif_keeps_to_its_schema(texts in texts(noise())) {
-        let (plan, report) = run(&texts);
-        let log = render::sarif::log(&report, &plan, None);
-        if let Err(why) = crate::reports::is_sarif(&log) {
-            return Err(TestCaseError::fail(format!("{why}: {log}")));
-        }
+        check_sarif_keeps_to_its_schema(&texts)?;
     }
 
     #[test]
     fn gha_escape_roundtrip(texts in texts(noise())) {
-        let (plan, report) = run(&texts);
-        let commands = render::github::annotations(&report, &plan, None, std::path::Path::new("sub dir"));
-        let mut counts = std::collections::BTreeMap::new();
-        for line in commands.lines() {
-            let (command, rest) = line.strip_prefix("::").and_then(|l| l.split_once(' ')).unwrap();
-            *counts.entry(command.to_owned()).or_insert(0) += 1;
-            let (properties, message) = rest.split_once("::").unwrap();
-            for property in properties.split(',') {
-                let (name, value) = property.split_once('=').unwrap();
-                prop_assert!(["file", "line", "col", "title"].contains(&name), "{}", line);
-                prop_assert!(!value.contains(':'), "{}", line);
-            }
-            prop_assert!(!line.contains("##[") && !message.is_empty(), "{}", line);
-            let unescaped = message.replace("%0A", "\n").replace("%0D", "\r").replace("%25", "%");
-            prop_assert!(!unescaped.contains('\r') && !unescaped.lines().any(obeyed), "{}", line);
-        }
-        prop_assert_eq!(counts.get("error"), Some(&10), "{}", commands);
-        prop_assert_eq!(counts.get("warning"), Some(&10));
-        prop_assert_eq!(counts.get("notice"), Some(&1), "how many were cut");
+        check_gha_escape_roundtrip(&texts)?;
     }
 
     #[test]
     fn a_summary_has_one_shape(texts in texts(hostile())) {
-        let shape = |texts: &[String]| {
-            let (plan, report) = run(texts);
-            skeleton(&render::github::summary(&report, &plan))
-        };
-        let plain: Vec<String> = texts.iter().map(|_| "X".to_owned()).collect();
-        prop_assert_eq!(shape(&texts), shape(&plain));
+        check_a_summary_has_one_shape(&texts)?;
     }
 }

@@ -103,7 +103,7 @@ pub fn run(global: &Global, args: &Check, terminal: &Terminal) -> Result<u8, Fai
         // The contract itself is a file too.
         let files = loaded.contract.as_ref().map_or(0, |c| c.imports.len());
         let from = if files > 0 { format!(" from {}", count(files + 1, "file")) } else { String::new() };
-        terminal.print(&format!("{}: {}{from}{also}\n", loaded.path, count(checks.len(), "check")));
+        terminal.say(&format!("{}: {}{from}{also}\n", loaded.path, count(checks.len(), "check")));
     }
     Ok(Exit::Success.code())
 }

@@ -32,7 +32,7 @@ pub fn run(global: &Global, args: &Explain, terminal: &Terminal) -> Result<u8, F
             story_text(&story, &options)
         }
         (None, Format::Json) => {
-            terminal.print_with(|out| write_json(&plan, &mut *out).and_then(|()| out.write_all(b"\n")));
+            terminal.print_json_with(|out| write_json(&plan, out));
             String::new()
         }
         (None, Format::Dot) => graph::dot(&plan),

@@ -222,14 +222,14 @@ fn print_text(items: &[Item], check: bool, sound: bool, terminal: &Terminal) {
     let differing: Vec<&Item> = items.iter().filter(|i| i.differs()).collect();
     if check {
         for item in &differing {
-            terminal.print(&shown_diff(item, terminal.color));
+            terminal.say(&shown_diff(item, terminal.color));
         }
     }
     if terminal.quiet || !sound || check && !differing.is_empty() {
         return;
     }
     if !check {
-        differing.iter().for_each(|item| terminal.print(&format!("{}: formatted\n", item.name)));
+        differing.iter().for_each(|item| terminal.say(&format!("{}: formatted\n", item.name)));
     }
     if differing.is_empty() {
         terminal.print(&format!("{}, all formatted already\n", count(items.len(), "file")));

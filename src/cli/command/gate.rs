@@ -193,7 +193,7 @@ fn record(global: &Global, args: &RecordArgs, format: Format, terminal: &Termina
     if format == Format::Json {
         terminal.print_json(&recorded);
     } else if !terminal.quiet || exit != Exit::Success.code() {
-        terminal.print(&account(&recorded, terminal.color));
+        terminal.say(&account(&recorded, terminal.color));
     }
     Ok(exit)
 }
@@ -272,7 +272,7 @@ fn show(global: &Global, args: &ShowArgs, format: Format, terminal: &Terminal) -
         if shown.is_empty() {
             text.push_str("no subject has had a round\n");
         }
-        terminal.print(&text);
+        terminal.say(&text);
     }
     Ok(if args.check && !complete { Exit::Unconfirmed } else { Exit::Success }.code())
 }
@@ -319,7 +319,7 @@ fn reset(global: &Global, args: &ResetArgs, format: Format, terminal: &Terminal)
         let names: Vec<String> = reset.iter().map(|s| format!("`{}`", visible(s.as_bytes()))).collect();
         let what =
             if names.is_empty() { "nothing to forget".to_owned() } else { format!("forgot {}", names.join(", ")) };
-        terminal.print(&format!("{what}\n"));
+        terminal.say(&format!("{what}\n"));
     }
     Ok(Exit::Success.code())
 }

@@ -125,7 +125,7 @@ pub fn run(global: &Global, args: &Import, terminal: &Terminal) -> Result<u8, Fa
     if form == Format::Json {
         terminal.print_json(&account.json(Some(&shown), None));
     } else if !terminal.quiet {
-        terminal.print(&account.text(&shown));
+        terminal.say(&account.text(&shown));
     }
     Ok(Exit::Success.code())
 }

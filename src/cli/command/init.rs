@@ -50,7 +50,7 @@ pub fn run(global: &Global, args: &Init, terminal: &Terminal) -> Result<u8, Fail
     }
     files::replace(&target, text.as_bytes()).map_err(|e| failed(e.to_string()))?;
     if !terminal.quiet {
-        terminal.print(&said(&path, &found));
+        terminal.say(&said(&path, &found));
     }
     Ok(Exit::Success.code())
 }

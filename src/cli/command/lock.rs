@@ -393,7 +393,7 @@ impl Task<'_> {
             n => format!(", {}", count(n, "recorded answer")),
         };
         out.push_str(&format!("{}: {}{answers}\n", account.lock, count(held, "import")));
-        self.terminal.print(&out);
+        self.terminal.say(&out);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::format;
 use crate::base::canon::Digest;
+use crate::base::inert::kdl_without_commands;
 use crate::base::word::visible;
 use crate::cli::args::{Format, Global, PlanArgs};
 use crate::cli::error::Failure;
@@ -40,19 +41,18 @@ pub fn run(global: &Global, args: &PlanArgs, terminal: &Terminal) -> Result<u8, 
         } else if !terminal.quiet {
             let digest = plan.digest.as_ref().map_or(String::new(), |d| format!(" {d}"));
             let name = visible(path.as_os_str().as_bytes());
-            terminal.print(&format!("{name}: {},{digest}\n", count(plan.steps.len(), "step")));
+            terminal.say(&format!("{name}: {},{digest}\n", count(plan.steps.len(), "step")));
         }
         return Ok(Exit::Success.code());
     }
     match format {
-        Format::Json => terminal.print_with(|out| write_json(&plan, &mut *out).and_then(|()| out.write_all(b"\n"))),
+        Format::Json => terminal.print_json_with(|out| write_json(&plan, out)),
         // Without a final line end: these are the bytes that the digest covers.
         Format::Canonical => terminal.print_with(|out| write_canonical(&plan, out)),
-        Format::Kdl => terminal.print(&to_kdl(&plan)),
+        Format::Kdl => terminal.print(&kdl_without_commands(&to_kdl(&plan))),
         _ => {
             let style = Colors(terminal.color);
-            terminal
-                .print(&explain_text(&plan, &Options { style: &style, width: terminal.width, ..Options::default() }));
+            terminal.say(&explain_text(&plan, &Options { style: &style, width: terminal.width, ..Options::default() }));
         }
     }
     // The process ends here; to give back its memory piece by piece would only take time.

@@ -163,6 +163,18 @@ pub fn is_program(path: &Path) -> bool {
     path.metadata().is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
 }
 
+/// Whether a folder of PATH may lead into a repository: as things stand, by way of `/proc`, where each process sees its own
+/// working directory, or through a folder that is not there yet.
+#[must_use]
+pub fn may_lead_into(folder: &Path, root: &Path) -> bool {
+    let known =
+        folder.ancestors().find_map(|above| Some((above.canonicalize().ok()?, folder.strip_prefix(above).ok()?)));
+    let inside = known.is_some_and(|(real, rest)| {
+        real.join(rest).starts_with(root) || rest.components().any(|c| c == std::path::Component::ParentDir)
+    });
+    inside || ["/proc", "/dev/fd"].iter().any(|own| folder.starts_with(own)) || folder.starts_with(root)
+}
+
 /// All files below a directory of the repository, symlinks as themselves, sorted; without `.git` directories and the
 /// root's `.vplan`. A directory that cannot be read is an error: what is in it is not known.
 ///

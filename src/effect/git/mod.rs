@@ -368,8 +368,7 @@ const HARDENING: &[&str] = &[
 
 /// PATH without entries that are empty, relative, or inside the repository, where anybody's `git` could lie.
 fn safe_path(path: &OsStr, root: &Path) -> OsString {
-    let inside = |dir: &Path| dir.canonicalize().is_ok_and(|real| real.starts_with(root));
-    let kept = std::env::split_paths(path).filter(|dir| dir.is_absolute() && !inside(dir));
+    let kept = std::env::split_paths(path).filter(|dir| dir.is_absolute() && !files::may_lead_into(dir, root));
     std::env::join_paths(kept).unwrap_or_default()
 }
 

@@ -4,6 +4,7 @@ use crate::base::canon::{Digest, Hasher};
 use crate::base::path::RepoPath;
 use crate::base::word::visible;
 use crate::check::evidence::SpawnError;
+use crate::effect::files::may_lead_into;
 use crate::effect::patient::{openat, openat2};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Access, AtFlags, CWD, Mode, OFlags, ResolveFlags, accessat};
@@ -94,8 +95,7 @@ impl SearchPath {
         let mut out = Self::default();
         for entry in path.unwrap_or(DEFAULT_PATH).split(|b| *b == b':') {
             let entry = PathBuf::from(OsStr::from_bytes(entry));
-            let real = entry.canonicalize().unwrap_or_else(|_| entry.clone());
-            if !entry.is_absolute() || entry.starts_with(&root.path) || real.starts_with(&root.path) {
+            if !entry.is_absolute() || may_lead_into(&entry, &root.path) {
                 out.left_out.push(root.path.join(entry));
             } else {
                 out.kept.push(entry);
