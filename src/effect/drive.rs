@@ -161,6 +161,7 @@ impl Driver {
     pub fn new(supervisor: Option<PathBuf>) -> Result<Self, DriveError> {
         let pool = Pool::new(supervisor);
         let _ = pool.prepare(1);
+        room_for_a_runtime()?;
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let within = runtime.enter();
         let (outbox, notes) = unbounded_channel();
@@ -215,6 +216,13 @@ impl Driver {
         self.runtime = Some(runtime);
         result
     }
+}
+
+/// The runtime gives up with a panic where no descriptor is left for its signals, so they are asked for here first.
+fn room_for_a_runtime() -> io::Result<()> {
+    const DESCRIPTORS: usize = 8;
+    let held: io::Result<Vec<_>> = (0..DESCRIPTORS).map(|_| std::fs::File::open("/dev/null")).collect();
+    held.map(drop)
 }
 
 /// A plan being driven.

@@ -3,6 +3,7 @@
 //! The folder of the runs is held open, no symlink below it is followed, and only regular files are read, up to a cap: a step
 //! could have put anything there. What is no record of vplan's is passed over.
 
+use super::aside::aside;
 use super::process::program::say;
 use super::records::{EVENTS, FOLDER, RUNS};
 use super::step::log_name;
@@ -296,10 +297,10 @@ impl History {
         }
         std::thread::scope(|scope| {
             let parts = ids.chunks(ids.len().div_ceil(threads));
-            let handles: Vec<_> = parts.map(|part| scope.spawn(move || count(part))).collect();
+            let waits: Vec<_> = parts.map(|part| aside(scope, move || count(part))).collect();
             let mut all = Tally::default();
             // In their order: the newest failure is the last one.
-            handles.into_iter().for_each(|h| all.merge(h.join().unwrap_or_default()));
+            waits.into_iter().for_each(|wait| all.merge(wait().unwrap_or_default()));
             all
         })
     }

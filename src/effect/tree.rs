@@ -6,7 +6,7 @@ use super::git::Git;
 use super::git::snapshot::Snapshot;
 use crate::base::path::RepoPath;
 use crate::plan::{Note, Plan};
-use std::thread::JoinHandle;
+use std::thread::{Builder, JoinHandle};
 
 /// The note of a run in which the tree changed.
 pub const CHANGED: &str = "tree-changed";
@@ -42,7 +42,7 @@ pub struct Begun {
 
 /// A tree that is being looked at while other things are prepared.
 #[derive(Debug)]
-pub struct Beginning(Option<(Git, JoinHandle<Option<Snapshot>>)>);
+pub struct Beginning(Option<(Git, Option<JoinHandle<Option<Snapshot>>>)>);
 
 impl Beginning {
     /// Begins to look. Without git there is nothing to look at.
@@ -50,7 +50,8 @@ impl Beginning {
     pub fn look(git: Option<&Git>) -> Self {
         Self(git.map(|git| {
             let own = git.clone();
-            (git.clone(), std::thread::spawn(move || take(&own)))
+            // None where the system has no thread to give.
+            (git.clone(), Builder::new().spawn(move || take(&own)).ok())
         }))
     }
 
@@ -58,7 +59,11 @@ impl Beginning {
     #[must_use]
     pub fn seen(self) -> Option<Begun> {
         let (git, handle) = self.0?;
-        Some(Begun { git, snapshot: handle.join().ok().flatten() })
+        let snapshot = match handle {
+            Some(handle) => handle.join().ok().flatten(),
+            None => take(&git),
+        };
+        Some(Begun { git, snapshot })
     }
 }
 

@@ -12,6 +12,7 @@ use super::worktree::{self, Parents, SMALL, SUBMODULE, SYMLINK, Seen, Stamp};
 use super::{Git, is_record};
 use crate::base::canon::{Digest, Hasher};
 use crate::base::path::RepoPath;
+use crate::effect::aside::aside;
 use crate::effect::files;
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -80,7 +81,7 @@ fn snapshot(git: &Git, depth: usize) -> Result<Snapshot, GitError> {
     for _ in 0..3 {
         let before = worktree::index_stamp(git);
         let (seen, untracked) = std::thread::scope(|scope| {
-            let untracked = scope.spawn(|| git.untracked());
+            let untracked = aside(scope, || git.untracked());
             (look_at_all(git, length, &before), worktree::join(untracked))
         });
         let (seen, untracked) = (seen?, untracked?);
@@ -125,8 +126,8 @@ fn look_at_all(git: &Git, length: usize, stamp: &Stamp) -> Result<Vec<(Entry, Se
     }
     parts.push(rest);
     std::thread::scope(|scope| {
-        let handles: Vec<_> = parts.into_iter().map(|part| scope.spawn(|| Ok(look(part)))).collect();
-        let parts: Result<Vec<_>, GitError> = handles.into_iter().map(worktree::join).collect();
+        let waits: Vec<_> = parts.into_iter().map(|part| aside(scope, || Ok(look(part)))).collect();
+        let parts: Result<Vec<_>, GitError> = waits.into_iter().map(worktree::join).collect();
         Ok(parts?.into_iter().flatten().collect())
     })
 }

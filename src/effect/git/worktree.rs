@@ -11,6 +11,7 @@ use super::{Git, RawChange, is_record, split_nul};
 use crate::base::change::{ChangedFile, Status};
 use crate::base::path::RepoPath;
 use crate::base::word::visible;
+use crate::effect::aside::aside;
 use crate::effect::files;
 use std::collections::BTreeMap;
 use std::fs::Metadata;
@@ -34,8 +35,8 @@ pub(super) fn changes(git: &Git, tree: &Oid, depth: usize) -> Result<Vec<Changed
     for _ in 0..3 {
         let before = index_stamp(git);
         let (observed, staged, untracked) = std::thread::scope(|scope| {
-            let staged = scope.spawn(|| git.staged_against(tree));
-            let untracked = scope.spawn(|| git.untracked());
+            let staged = aside(scope, || git.staged_against(tree));
+            let untracked = aside(scope, || git.untracked());
             let observed = observe_all(git, tree.length(), &before, depth == 0);
             (observed, join(staged), join(untracked))
         });
@@ -52,8 +53,8 @@ pub(super) fn changes(git: &Git, tree: &Oid, depth: usize) -> Result<Vec<Changed
     Err(GitError::Unsteady)
 }
 
-pub(super) fn join<T>(handle: std::thread::ScopedJoinHandle<'_, Result<T, GitError>>) -> Result<T, GitError> {
-    handle.join().unwrap_or_else(|_| Err(GitError::Spawn("a thread ended early".to_owned())))
+pub(super) fn join<T>(wait: impl FnOnce() -> Option<Result<T, GitError>>) -> Result<T, GitError> {
+    wait().unwrap_or_else(|| Err(GitError::Spawn("a thread ended early".to_owned())))
 }
 
 /// Identity of the index file: what changes when git replaces it.
@@ -106,8 +107,8 @@ fn observe_all(git: &Git, length: usize, stamp: &Stamp, top: bool) -> Result<Vec
     }
     parts.push(rest);
     Ok(std::thread::scope(|scope| {
-        let handles: Vec<_> = parts.into_iter().map(|part| scope.spawn(move || observe(root, part, written))).collect();
-        handles.into_iter().flat_map(|h| h.join().unwrap_or_default()).collect()
+        let waits: Vec<_> = parts.into_iter().map(|part| aside(scope, move || observe(root, part, written))).collect();
+        waits.into_iter().flat_map(|wait| wait().unwrap_or_default()).collect()
     }))
 }
 

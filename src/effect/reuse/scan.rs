@@ -5,6 +5,7 @@ use crate::base::canon::{Digest, Hasher};
 use crate::base::glob::Selection;
 use crate::base::path::RepoPath;
 use crate::base::word::Word;
+use crate::effect::aside::aside;
 use crate::effect::files::beneath::{Beneath, ReadError};
 use crate::effect::process::program::say;
 use crate::reuse::key::{FileSet, Print};
@@ -191,10 +192,10 @@ fn read(beneath: &Beneath, unread: Vec<Unread>, stats: &mut Stats, scan: &mut Sc
         let work = |part| move || Vec::from_iter(<[Unread]>::iter(part).map(|file| read_one(beneath, file)));
         let mut parts = unread.chunks(chunk);
         let own = parts.next();
-        let others: Vec<_> = parts.map(|part| scope.spawn(work(part))).collect();
+        let others: Vec<_> = parts.map(|part| aside(scope, work(part))).collect();
         let own = own.map(|part| work(part)()).unwrap_or_default();
-        let failed = |_| vec![Err("a thread ended early".to_owned())];
-        std::iter::once(own).chain(others.into_iter().map(|t| t.join().unwrap_or_else(failed))).collect()
+        let failed = || vec![Err("a thread ended early".to_owned())];
+        std::iter::once(own).chain(others.into_iter().map(|wait| wait().unwrap_or_else(failed))).collect()
     });
     for (file, result) in unread.into_iter().zip(results.into_iter().flatten()) {
         let Read { content, mode, stamp, since } = result?;
