@@ -275,8 +275,13 @@ impl<'e> Drive<'_, '_, 'e> {
             } else if self.busy.is_empty() && self.wake.is_none() {
                 return Err(DriveError::Stuck);
             } else if self.wake.is_some_and(|at| self.driver.clock.elapsed() >= Duration::from_millis(at)) {
-                let at = self.now();
-                self.event(Event::Time { at }, None);
+                // What has ended by itself before anybody stopped it did so, also when that is heard late: by a vplan that was
+                // stopped, or on a machine that has much else to do.
+                self.listen();
+                if self.news.is_empty() {
+                    let at = self.now();
+                    self.event(Event::Time { at }, None);
+                }
             } else {
                 self.tick();
                 self.abandon_overdue();
