@@ -11,7 +11,7 @@ use super::process::attempt::{Attempt, Buffer, Heard, Tried};
 use super::process::capture::Live;
 use super::process::doorbell::Doorbell;
 use super::process::pool::Pool;
-use super::process::program::{Program, Root};
+use super::process::program::{Program, Root, say};
 use super::reuse::Recall;
 use super::signals::Signals;
 use super::step::{Busy, Means, Note, log_name};
@@ -131,7 +131,7 @@ pub struct Finished {
 #[derive(Debug, thiserror::Error)]
 pub enum DriveError {
     /// Signals could not be listened to, or a thread not started.
-    #[error("the run could not be set up: {0}")]
+    #[error("the run could not be set up: {}", say(.0))]
     Setup(#[from] io::Error),
     /// The machine waits for nothing and is not done: a fault of vplan.
     #[error("the run stands still, which is a fault of vplan")]
@@ -275,13 +275,8 @@ impl<'e> Drive<'_, '_, 'e> {
             } else if self.busy.is_empty() && self.wake.is_none() {
                 return Err(DriveError::Stuck);
             } else if self.wake.is_some_and(|at| self.driver.clock.elapsed() >= Duration::from_millis(at)) {
-                // What has ended by itself before anybody stopped it did so, also when that is heard late: by a vplan that was
-                // stopped, or on a machine that has much else to do.
-                self.listen();
-                if self.news.is_empty() {
-                    let at = self.now();
-                    self.event(Event::Time { at }, None);
-                }
+                let at = self.now();
+                self.event(Event::Time { at }, None);
             } else {
                 self.tick();
                 self.abandon_overdue();

@@ -5,6 +5,7 @@ mod escape;
 mod flood;
 mod inherit;
 mod limits;
+mod peers;
 mod signals;
 mod stack;
 mod start;
@@ -14,7 +15,7 @@ mod together;
 use super::harness::{Guard, carrying, eventually};
 use super::sweep::{Case, Sweep};
 use crate::support::Project;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, getpgid, kill_process, kill_process_group};
 use serde_json::Value;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -29,11 +30,11 @@ struct World {
 impl World {
     /// With these checks, and one that is called `fine`.
     fn new(checks: &str) -> Self {
-        let contract = format!("vplan 1\ndefaults {{\n  pass-env VPLAN_TEST_MARK\n}}\n{checks}check fine: true\n");
+        let contract = format!("vplan 1\ndefaults {{\n  pass-env WORLD_MARK\n}}\n{checks}check fine: true\n");
         let project = Project::contract(&contract);
         let name = project.parent().file_name().unwrap().to_str().unwrap().to_owned();
-        let mark = format!("VPLAN_TEST_MARK={name}");
-        Self { project: project.env("VPLAN_TEST_MARK", name), mark }
+        let mark = format!("WORLD_MARK={name}");
+        Self { project: project.env("WORLD_MARK", name), mark }
     }
 
     /// `vplan run` with these arguments, and a report as JSON.
@@ -82,7 +83,12 @@ impl World {
     fn clear_away(&self) {
         eventually("they are gone", || {
             let all = carrying(&self.mark);
-            all.iter().for_each(|(pid, _)| drop(kill_process(Pid::from_raw(*pid).unwrap(), Signal::KILL)));
+            for pid in all.iter().filter_map(|(pid, _)| Pid::from_raw(*pid)) {
+                // A chain that forks and exits is only caught as a group.
+                let group = getpgid(Some(pid)).ok().filter(|group| Ok(*group) != getpgid(None));
+                let _ = group
+                    .map_or_else(|| kill_process(pid, Signal::KILL), |group| kill_process_group(group, Signal::KILL));
+            }
             all.is_empty()
         });
     }

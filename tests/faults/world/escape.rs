@@ -3,7 +3,7 @@
 
 use super::{Tally, World, is_documented, side_by_side, status, supervisors, wait};
 use crate::faults::escape::{PATTERNS, PRELUDE};
-use crate::faults::harness::{Guard, exists};
+use crate::faults::harness::{Guard, eventually, exists};
 use crate::faults::sweep::{Case, Sweep};
 use rustix::process::{Pid, Signal, kill_process};
 use std::os::unix::fs::PermissionsExt as _;
@@ -142,8 +142,15 @@ fn kill(case: &mut Case) -> Tally {
     let world = world(&names, true, "1s");
     let mut vplan = Guard(world.run(&["--keep-going", "-j", "3", "--budget", "2s"]).spawn().unwrap());
     let pid = Pid::from_child(&vplan.0);
-    // Not to wait for anything, but to be killed at another point each time.
-    std::thread::sleep(Duration::from_millis(case.below(900)));
+    // Not to wait for anything, but to be killed at another point each time: on the way there, or once all are in place.
+    if case.below(2) == 0 {
+        std::thread::sleep(Duration::from_millis(case.below(600)));
+    } else {
+        eventually("in place, or over", || {
+            names.iter().all(|name| ready(&world, name)) || vplan.0.try_wait().unwrap().is_some()
+        });
+        std::thread::sleep(Duration::from_millis(case.below(30)));
+    }
     let in_place = names.iter().filter(|name| ready(&world, name)).count();
     (0..in_place).for_each(|_| tally.count("patterns in place when the kill came"));
     let all = supervisors(pid);
@@ -169,7 +176,9 @@ fn kill(case: &mut Case) -> Tally {
             world.is_honest(exit);
         }
         _ => {
-            all.iter().for_each(|pid| drop(kill_process(*pid, Signal::KILL)));
+            for pid in &all {
+                let _ = kill_process(*pid, Signal::KILL);
+            }
             vplan.0.kill().unwrap();
             wait(&mut vplan);
             tally.count("kills of both");
@@ -200,7 +209,7 @@ fn fork_bombs() {
     let bombs = [
         ("bomb", "while (1) { fork; select undef, undef, undef, 0.002 }"),
         ("sessions", "while (1) { POSIX::setsid() unless fork; select undef, undef, undef, 0.002 }"),
-        ("chains", "for (1..60) { spawn(sub { while (1) { POSIX::_exit(0) if fork } }) } rest()"),
+        ("chains", "for (1..20) { spawn(sub { while (1) { POSIX::_exit(0) if fork } }) } rest()"),
     ];
     while let Some(mut case) = sweep.next() {
         let (name, body) = case.one_of(&bombs);

@@ -48,15 +48,15 @@ fn what_cannot_be_started() {
     let plenty = environment(60);
     let cases: &[(&str, &str, &str)] = &[
         ("no program", "run no-such-program", "not on the PATH"),
-        ("no file", "run ./none", "./none"),
-        ("no permission", "run ./plain", "permission"),
-        ("a directory", "run ./sub", "./sub"),
+        ("no file", "run ./none", "does not exist"),
+        ("no permission", "run ./plain", "plain"),
+        ("a directory", "run ./sub", "sub"),
         ("no interpreter", "run ./no-interpreter", "`/nowhere/sh`"),
-        ("no format", "run ./no-format", "./no-format"),
+        ("no format", "run ./no-format", "no-format"),
         ("no directory", "run true\n  dir \"gone\"", "gone"),
         ("a file as directory", "run true\n  dir \"plain\"", "plain"),
-        ("a loop of links", "run ./loop", "./loop"),
-        ("too large an environment", &plenty, "too"),
+        ("a loop of links", "run ./loop", "loop"),
+        ("too large an environment", &plenty, "longer than the system allows"),
     ];
     while let Some(case) = sweep.next() {
         for (name, lines, said) in cases {

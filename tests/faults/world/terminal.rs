@@ -14,7 +14,8 @@ fn in_a_terminal(world: &World, before: &str, after: &str, args: &[&str]) -> Com
     let mut script = Command::new("script");
     script.args(["-qec", &format!("{before} {} {after}", words.join(" ")), "/dev/null"]);
     script.current_dir(world.project.root()).env_clear().envs(plain.get_envs().filter_map(|(n, v)| Some((n, v?))));
-    script.env("TERM", "xterm").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    // Whoever has nothing to type ends what is typed; this one keeps silent.
+    script.env("TERM", "xterm").stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
     script
 }
 
@@ -99,12 +100,16 @@ fn nothing_is_typed() {
         world.project.write("types.pl", TYPES).write("waits.pl", WAITS);
         // The control: the same program, with the terminal.
         let control = "stty -icanon -echo; perl types.pl control; perl waits.pl waiting;";
-        let ran = in_a_terminal(&world, control, "; true", &["--version"]).status().unwrap();
-        assert!(ran.success());
+        let ends = |mut script: Command| {
+            let mut script = Guard(script.spawn().unwrap());
+            let _silent = script.0.stdin.take();
+            script.0.wait().unwrap().success()
+        };
+        assert!(ends(in_a_terminal(&world, control, "; true", &["--version"])));
         let possible = world.project.read("control").trim() != "0" && world.project.read("waiting").trim() != "0";
-        let ran = in_a_terminal(&world, "stty -icanon -echo;", "; perl waits.pl waiting", &["run", "--changed-none"])
-            .status();
-        assert!(ran.unwrap().success());
+        let typing =
+            in_a_terminal(&world, "stty -icanon -echo;", "; perl waits.pl waiting", &["run", "--changed-none"]);
+        assert!(ends(typing));
         assert_eq!(world.project.read("typed").trim(), "0");
         assert_eq!(world.project.read("waiting").trim(), "0");
         sweep.count(

@@ -26,7 +26,7 @@ const WHO: &[&[&str]] = &[
     &["runs"],
     &["gc", "--keep", "150"],
     &["gc", "--keep", "100", "--dry-run"],
-    &["verify"],
+    &["stats"],
 ];
 
 #[test]
