@@ -11,7 +11,7 @@ use super::process::attempt::{Attempt, Buffer, Heard, Tried};
 use super::process::capture::Live;
 use super::process::doorbell::Doorbell;
 use super::process::pool::Pool;
-use super::process::program::{Program, Root};
+use super::process::program::{Program, Root, say};
 use super::reuse::Recall;
 use super::settle::{Done, Settler, Work};
 use super::signals::Signals;
@@ -138,7 +138,7 @@ pub struct Finished {
 #[derive(Debug, thiserror::Error)]
 pub enum DriveError {
     /// Signals could not be listened to, or a thread not started.
-    #[error("the run could not be set up: {0}")]
+    #[error("the run could not be set up: {}", say(.0))]
     Setup(#[from] io::Error),
     /// The machine waits for nothing and is not done: a fault of vplan.
     #[error("the run stands still, which is a fault of vplan")]
@@ -168,6 +168,7 @@ impl Driver {
     pub fn new(supervisor: Option<PathBuf>) -> Result<Self, DriveError> {
         let pool = Pool::new(supervisor);
         let _ = pool.prepare(1);
+        room_for_a_runtime()?;
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let within = runtime.enter();
         // The runtime does not expect that there is no room for its own pair of sockets.
@@ -226,6 +227,13 @@ impl Driver {
         self.runtime = Some(runtime);
         result
     }
+}
+
+/// The runtime gives up with a panic where no descriptor is left for its signals, so they are asked for here first.
+fn room_for_a_runtime() -> io::Result<()> {
+    const DESCRIPTORS: usize = 8;
+    let held: io::Result<Vec<_>> = (0..DESCRIPTORS).map(|_| std::fs::File::open("/dev/null")).collect();
+    held.map(drop)
 }
 
 /// A plan being driven.

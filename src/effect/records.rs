@@ -8,9 +8,10 @@ use super::process::program::{Root, say};
 use crate::base::path::RepoPath;
 use crate::base::word::visible;
 use crate::effect::patient::{fallocate, flock, fsync, openat};
+use crate::run::past::is_run_id;
 use rustix::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use rustix::fs::{
-    AtFlags, CWD, FallocateFlags, FileType, FlockOperation, Mode, OFlags, mkdirat, renameat, statat, unlinkat,
+    AtFlags, CWD, Dir, FallocateFlags, FileType, FlockOperation, Mode, OFlags, mkdirat, renameat, statat, unlinkat,
 };
 use rustix::io::Errno;
 use std::fs::File;
@@ -18,7 +19,7 @@ use std::io::{self, Read as _, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The folder at the root.
 pub const FOLDER: &str = ".vplan";
@@ -107,7 +108,7 @@ impl RunRecord {
         // As long as this is held, nobody takes a folder whose events are not locked yet for one that nobody writes. Where
         // there are no such locks, whoever removes records goes by what is in them.
         let _ = flock(&runs, FlockOperation::LockShared);
-        let id = new_id().map_err(|e| RecordError::Io(base_path.clone(), e))?;
+        let id = new_id(runs.as_fd()).map_err(|e| RecordError::Io(base_path.clone(), e))?;
         let path = runs_path.join(&id);
         // The id is random; if the directory is there all the same, somebody else made it.
         mkdirat(&runs, &id, Mode::from_raw_mode(0o755)).map_err(failed)?;
@@ -129,7 +130,7 @@ impl RunRecord {
         Ok(Self { id, path, folder: own, logs, events, whole: 0, broken: false, reserve })
     }
 
-    /// The run's name: sorts by the time of its start, and is like no other.
+    /// The run's name: sorts after those of all runs that were there when it began, and is like no other.
     #[must_use]
     pub fn id(&self) -> &str {
         &self.id
@@ -306,26 +307,52 @@ fn reserve(folder: BorrowedFd<'_>) -> Result<File, Errno> {
     Ok(file)
 }
 
-/// `20260102T030405.678Z-` and 128 random bits.
-fn new_id() -> io::Result<String> {
+/// `20260102T030405.678Z-` and 128 random bits. The time is now, or later when there is a run of a later time: a clock that goes
+/// back makes no older run the latest one.
+fn new_id(runs: BorrowedFd<'_>) -> io::Result<String> {
     let mut random = [0; 16];
     File::open("/dev/urandom")?.read_exact(&mut random)?;
     let hex: String = random.iter().map(|b| format!("{b:02x}")).collect();
-    let (time, millis) = wall_clock_parts();
-    let compact: String = time.chars().filter(|c| !matches!(c, '-' | ':')).collect();
-    Ok(format!("{compact}.{millis:03}Z-{hex}"))
+    let mut newest = String::new();
+    for entry in Dir::read_from(runs)? {
+        match entry?.file_name().to_str() {
+            Ok(name) if is_run_id(name) && *name > *newest => name.clone_into(&mut newest),
+            _ => {}
+        }
+    }
+    let now = u64::try_from(since_1970().as_millis()).unwrap_or(u64::MAX);
+    Ok(format!("{}-{hex}", after(newest.split('-').next().unwrap_or_default(), now)))
+}
+
+/// `20260102T030405.678Z`: `now`, in milliseconds since 1970, or else the first time that sorts after another one. After the
+/// last millisecond of the year 9999 nothing does.
+fn after(other: &str, now: u64) -> String {
+    const END: u64 = 253_402_300_800_000;
+    let text = |millis: u64| {
+        let civil: String = civil(millis / 1000).chars().filter(|c| !matches!(c, '-' | ':')).collect();
+        format!("{civil}.{:03}Z", millis % 1000)
+    };
+    let (mut low, mut high) = (now, END);
+    if *text(low) > *other || *text(END - 1) <= *other {
+        return text(now);
+    }
+    // What is text of no time, such as a 13th month, sorts somewhere too.
+    while high - low > 1 {
+        let middle = low + (high - low) / 2;
+        if *text(middle) > *other { high = middle } else { low = middle }
+    }
+    text(high)
 }
 
 /// Now, by the wall clock, in UTC (RFC 3339). For people; it may jump, and nothing depends on it.
 #[must_use]
 pub fn wall_clock() -> String {
-    let (time, millis) = wall_clock_parts();
-    format!("{time}.{millis:03}Z")
+    let since = since_1970();
+    format!("{}.{:03}Z", civil(since.as_secs()), since.subsec_millis())
 }
 
-fn wall_clock_parts() -> (String, u32) {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    (civil(since.as_secs()), since.subsec_millis())
+fn since_1970() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
 /// Seconds since 1970 as a date and a time of day of the Gregorian calendar.
@@ -405,6 +432,28 @@ mod tests {
         let b = RunRecord::create(&root, None, None).unwrap();
         assert_ne!(a.path(), b.path());
         assert_eq!(a.id().len(), 53);
+    }
+
+    #[test]
+    fn a_clock_that_goes_back() {
+        for (other, now, want) in [
+            ("", 0, "19700101T000000.000Z"),
+            ("20260102T030405.678Z", 4_107_542_400_123, "21000301T000000.123Z"),
+            ("20260102T030405.678Z", 0, "20260102T030405.679Z"),
+            ("20261231T235959.999Z", 1_735_689_599_000, "20270101T000000.000Z"),
+            ("20260102T030405.678Z", 1_767_323_045_678, "20260102T030405.679Z"),
+            ("20261399T999999.999Z", 0, "20270101T000000.000Z"),
+            ("99991231T235959.999Z", 1, "19700101T000000.001Z"),
+            ("99999999T999999.999Z", 1, "19700101T000000.001Z"),
+        ] {
+            assert_eq!(after(other, now), want, "{other} {now}");
+        }
+        let (dir, root) = root();
+        let later = format!("{}/.vplan/runs/29990101T000000.000Z-{:032x}", dir.path().display(), 7);
+        fs::create_dir_all(later).unwrap();
+        let names = [1, 2].map(|n| (RunRecord::create(&root, None, None).unwrap().id().to_owned(), n));
+        assert!(names[0].0.starts_with("29990101T000000.001Z-"), "{names:?}");
+        assert!(names[1].0.starts_with("29990101T000000.002Z-"), "{names:?}");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// Perl, for its plain fork. `$linger` keeps the leader where it is; `ready` tells the test that everybody is in place.
-const PRELUDE: &str = r#"
+pub(super) const PRELUDE: &str = r#"
 use POSIX (); use strict; use warnings;
 our $linger = shift; our $subreaper = shift;
 sub rest { sleep 1 while 1 }
@@ -16,7 +16,7 @@ sub leave { ready(); rest() if $linger; POSIX::_exit(0) }
 "#;
 
 /// Each has beaten some runner that kills a process group.
-const PATTERNS: &[(&str, &str)] = &[
+pub(super) const PATTERNS: &[(&str, &str)] = &[
     ("bg_exit", "spawn(\\&rest); leave()"),
     ("setsid_child", "spawn(sub { POSIX::setsid(); rest() }); leave()"),
     ("daemon", "spawn(sub { POSIX::setsid(); spawn(\\&rest) }); wait; leave()"),

@@ -148,22 +148,23 @@ impl Bench {
 
     /// Who still carries the mark.
     pub fn survivors(&self) -> Vec<String> {
-        let mark = self.mark.as_bytes();
-        let mut found = Vec::new();
-        for entry in std::fs::read_dir("/proc").unwrap().flatten() {
-            let Ok(environ) = std::fs::read(entry.path().join("environ")) else { continue };
-            if environ.split(|b| *b == 0).any(|v| v == mark) {
-                let name = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
-                let state = std::fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
-                found.push(format!(
-                    "{:?} {} {state}",
-                    entry.file_name(),
-                    String::from_utf8_lossy(&name).replace('\0', " ")
-                ));
-            }
-        }
-        found
+        carrying(&self.mark).into_iter().map(|(_, shown)| shown).collect()
     }
+}
+
+/// Who has this variable, `NAME=VALUE`, in its environment: its number, and what is known of it.
+pub fn carrying(mark: &str) -> Vec<(i32, String)> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+        let Ok(environ) = std::fs::read(entry.path().join("environ")) else { continue };
+        if environ.split(|b| *b == 0).any(|v| v == mark.as_bytes()) {
+            let name = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+            let state = std::fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
+            found.push((pid, format!("{} {state}", String::from_utf8_lossy(&name).replace('\0', " "))));
+        }
+    }
+    found
 }
 
 /// Waits until something holds.

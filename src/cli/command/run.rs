@@ -17,6 +17,7 @@ use crate::cli::round::{Keeper, tree};
 use crate::cli::saved;
 use crate::cli::session::Session;
 use crate::cli::terminal::{JsonLines, Terminal};
+use crate::effect::drive::DriveError;
 use crate::effect::environment::{Environment, Grants};
 use crate::effect::files::asserted;
 use crate::effect::files::beneath::Beneath;
@@ -167,7 +168,10 @@ pub(super) fn once(global: &Global, args: &Run, terminal: &Terminal, round: Roun
     let verified = verified.map_err(|error| match error {
         VerifyError::Record(_) => Failure::new(Exit::Setup.code(), "vplan::run::record", error.to_string())
             .help("`--records DIR` keeps the records in another place"),
-        VerifyError::Drive(_) => Failure::new(Exit::Internal.code(), "vplan::run", error.to_string()),
+        VerifyError::Drive(DriveError::Setup(_)) => {
+            Failure::new(Exit::Setup.code(), "vplan::run::setup", error.to_string())
+        }
+        VerifyError::Drive(DriveError::Stuck) => Failure::new(Exit::Internal.code(), "vplan::run", error.to_string()),
     })?;
     drop((tree, judge));
     drop(question);

@@ -68,15 +68,22 @@ fn mask(how: c_int, set: &SignalSet) {
 
 extern "C" fn nothing(_: c_int) {}
 
-/// Signals that a step could send to its supervisor. They are caught rather than ignored, because what is caught becomes
-/// the default again when a step is executed, and what is ignored stays ignored.
-const SHRUGGED_OFF: [c_int; 14] = [1, 2, 3, 10, 12, 13, 14, 15, 20, 21, 22, 24, 25, 29];
+/// Signals by which the system tells a process of its own fault. All others a step, or whoever signals everybody, could only
+/// send to its supervisor in passing. They are caught rather than ignored, because what is caught becomes the default again
+/// when a step is executed, and what is ignored stays ignored.
+const OWN_FAULTS: [c_int; 7] = [4, 5, 6, 7, 8, 11, 31];
+/// SIGCHLD, which is read elsewhere, SIGCONT, and what nobody notices anyway: SIGURG and SIGWINCH.
+const HARMLESS: [c_int; 4] = [CHILD, 18, 23, 28];
 
 /// Undoes whatever was inherited: every signal has its default disposition, but that the ones by which a supervisor could
 /// be ended in passing do nothing; no signal is blocked but SIGCHLD, which [`child_signals`] reads.
 pub(super) fn reset_signals() {
     for number in 1..=64 {
-        let handler = if SHRUGGED_OFF.contains(&number) { nothing as *const () as usize } else { DEFAULT };
+        let handler = if OWN_FAULTS.contains(&number) || HARMLESS.contains(&number) {
+            DEFAULT
+        } else {
+            nothing as *const () as usize
+        };
         // SAFETY: the handler is the default or a function that does nothing, which is safe at any moment. SIGKILL, SIGSTOP
         // and the C library's own signals are refused by the call, which is fine.
         let _ = unsafe { signal(number, handler) };

@@ -1,0 +1,242 @@
+//! Does anything of a step outlive it: when it ends, at its limit, when vplan or its supervisor is killed, or when it is a fork
+//! bomb? (FI-27 to FI-31, G8)
+
+use super::{Tally, World, is_documented, side_by_side, status, supervisors, wait};
+use crate::faults::escape::{PATTERNS, PRELUDE};
+use crate::faults::harness::{Guard, eventually, exists};
+use crate::faults::sweep::{Case, Sweep};
+use rustix::process::{Pid, Signal, kill_process};
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::Command;
+use std::time::Duration;
+
+/// Those that the bench has tried, and some that need a whole vplan.
+const MORE: &[(&str, &str)] = &[
+    (
+        "deaf",
+        "$SIG{$_} = 'IGNORE' for grep { !/^(KILL|STOP|CHLD|CLD|NUM.*)$/ } keys %SIG; my $all = POSIX::SigSet->new; $all->fillset; \
+         POSIX::sigprocmask(POSIX::SIG_BLOCK(), $all); spawn(\\&rest); leave()",
+    ),
+    ("flood_after", "spawn(sub { POSIX::setsid(); while (1) { syswrite STDOUT, 'x' x 65536 } }); leave()"),
+    (
+        "forks_when_asked",
+        "$SIG{TERM} = sub { spawn(sub { $SIG{TERM} = 'IGNORE'; POSIX::setsid(); rest() }) for 1..3 }; spawn(\\&rest); leave()",
+    ),
+];
+
+fn patterns() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
+    PATTERNS.iter().chain(MORE)
+}
+
+/// A world with these patterns as checks; each says in a file of its own name that it is in place.
+fn world(names: &[&str], lingers: bool, limit: &str) -> World {
+    let mut checks = String::new();
+    let subreaper = if cfg!(target_arch = "x86_64") { 157 } else { 167 };
+    for name in names {
+        let linger = u8::from(lingers);
+        checks += &format!(
+            "check {name} {{\n  run perl {name}.pl {linger} {subreaper}\n  env BENCH={name}\n  timeout {limit}\n}}\n"
+        );
+    }
+    let world = World::new(&checks);
+    for (name, body) in patterns().filter(|(name, _)| names.contains(name)) {
+        world.project.mkdir(name);
+        world.project.write(format!("{name}.pl"), format!("{PRELUDE}{body}"));
+    }
+    world
+}
+
+fn ready(world: &World, name: &str) -> bool {
+    exists(&world.project.path(name).join("ready"))
+}
+
+/// Every pattern at once, each of whose leaders ends by itself: nobody is left at the moment in which vplan ends.
+#[test]
+fn every_pattern_when_it_ends() {
+    let mut sweep = Sweep::new("faults::world::escape::every_pattern_when_it_ends", 1, 100);
+    let names: Vec<&str> = patterns().map(|(name, _)| *name).filter(|name| *name != "stops_parent").collect();
+    while let Some(case) = sweep.next() {
+        let world = world(&names, false, "60s");
+        let mut vplan = Guard(world.run(&["--keep-going", "-j", "4"]).spawn().unwrap());
+        let exit = wait(&mut vplan);
+        assert_eq!(world.survivors(), Vec::<String>::new());
+        assert!(is_documented(exit) && exit != Some(0), "{exit:?}: {}", world.said());
+        let report = world.report();
+        for step in report["steps"].as_array().unwrap() {
+            let name = step["id"].as_str().unwrap();
+            if name == "fine" {
+                continue;
+            }
+            assert!(ready(&world, name), "{name}: {step}");
+            assert!(step["leaked"].as_u64() > Some(0), "{name}: {step}");
+            let end = if name == "kills_parent" { "errored" } else { "passed" };
+            assert_eq!(step["status"], end, "{name}: {step}");
+            sweep.count("steps that left something behind", 1);
+            sweep.most("processes left behind by one", step["leaked"].as_u64().unwrap());
+            sweep.most("ms of a step", step["durationMs"].as_u64().unwrap());
+        }
+        world.is_honest(exit);
+        case.held();
+    }
+    assert!(sweep.seen("steps that left something behind") > 0);
+}
+
+/// Every pattern at once, none of which ends: all of it is gone when vplan ends.
+#[test]
+fn every_pattern_at_its_limit() {
+    const LIMIT: u64 = 1_000;
+    const BUDGET: u64 = 2_000;
+    let mut sweep = Sweep::new("faults::world::escape::every_pattern_at_its_limit", 1, 50);
+    let names: Vec<&str> = patterns().map(|(name, _)| *name).collect();
+    while let Some(case) = sweep.next() {
+        let world = world(&names, true, &format!("{LIMIT}ms"));
+        let jobs = names.len().to_string();
+        let mut vplan =
+            Guard(world.run(&["--keep-going", "-j", &jobs, "--budget", &format!("{BUDGET}ms")]).spawn().unwrap());
+        let exit = wait(&mut vplan);
+        assert_eq!(world.survivors(), Vec::<String>::new());
+        assert!(is_documented(exit) && exit != Some(0), "{exit:?}: {}", world.said());
+        let report = world.report();
+        for name in &names {
+            let step = report["steps"].as_array().unwrap().iter().find(|s| s["id"] == *name).unwrap();
+            let end = status(&report, name);
+            assert!(end == "timed_out" || *name == "kills_parent" && end == "errored", "{name}: {step}");
+            sweep.count(if ready(&world, name) { "stopped in place" } else { "stopped before they were in place" }, 1);
+            if end == "timed_out" {
+                // Who does not listen has the grace that the budget leaves.
+                let after = step["durationMs"].as_u64().unwrap().saturating_sub(LIMIT);
+                let heeds = step["signal"] == "SIGTERM";
+                let grace = BUDGET - LIMIT;
+                sweep.most("ms after the limit", if heeds { after } else { after.saturating_sub(grace) });
+            }
+        }
+        world.is_honest(exit);
+        case.held();
+    }
+    assert!(sweep.seen("stopped in place") > sweep.seen("stopped before they were in place"));
+}
+
+/// SIGKILL at any moment: vplan, one of its supervisors, or all of them at once, which is the documented limit.
+#[test]
+fn killed_at_any_moment() {
+    let mut sweep = Sweep::new("faults::world::escape::killed_at_any_moment", 6, 1_000);
+    side_by_side(&mut sweep, 6, kill);
+    let (of_vplan, of_a_supervisor) = (sweep.seen("kills of vplan"), sweep.seen("kills of a supervisor"));
+    assert!(of_vplan + of_a_supervisor + sweep.seen("kills of both") > 0);
+    assert!(sweep.seen("patterns in place when the kill came") > 0);
+}
+
+fn kill(case: &mut Case) -> Tally {
+    let mut tally = Tally::default();
+    let who = case.number % 4;
+    let steady =
+        |name: &&str| !["kills_parent", "stops_parent"].contains(name) && (who != 3 || !name.starts_with("rotor"));
+    let all: Vec<&str> = patterns().map(|(name, _)| *name).filter(steady).collect();
+    let mut names: Vec<&str> = Vec::new();
+    while names.len() < 3 {
+        let name = *case.one_of(&all);
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let world = world(&names, true, "1s");
+    let mut vplan = Guard(world.run(&["--keep-going", "-j", "3", "--budget", "2s"]).spawn().unwrap());
+    let pid = Pid::from_child(&vplan.0);
+    // Not to wait for anything, but to be killed at another point each time: on the way there, or once all are in place.
+    if case.below(2) == 0 {
+        std::thread::sleep(Duration::from_millis(case.below(600)));
+    } else {
+        eventually("in place, or over", || {
+            names.iter().all(|name| ready(&world, name)) || vplan.0.try_wait().unwrap().is_some()
+        });
+        std::thread::sleep(Duration::from_millis(case.below(30)));
+    }
+    let in_place = names.iter().filter(|name| ready(&world, name)).count();
+    (0..in_place).for_each(|_| tally.count("patterns in place when the kill came"));
+    let all = supervisors(pid);
+    match who {
+        0 | 1 => {
+            vplan.0.kill().unwrap();
+            wait(&mut vplan);
+            world.nobody_is_left();
+            assert!(world.recorded().is_none_or(|run| !run.is_pass()));
+            tally.count("kills of vplan");
+        }
+        2 => {
+            if all.is_empty() {
+                tally.count("moments without a supervisor");
+            } else {
+                // It has no other parent that could have taken its number from it.
+                let _ = kill_process(*case.one_of(&all), Signal::KILL);
+                tally.count("kills of a supervisor");
+            }
+            let exit = wait(&mut vplan);
+            assert_eq!(world.survivors(), Vec::<String>::new(), "{names:?}");
+            assert!(is_documented(exit) && exit != Some(0), "{exit:?}: {}", world.said());
+            world.is_honest(exit);
+        }
+        _ => {
+            for pid in &all {
+                let _ = kill_process(*pid, Signal::KILL);
+            }
+            vplan.0.kill().unwrap();
+            wait(&mut vplan);
+            tally.count("kills of both");
+            if !world.survivors().is_empty() {
+                tally.count("kills of both that something survived (documented)");
+            }
+            world.clear_away();
+            assert!(world.recorded().is_none_or(|run| !run.is_pass()));
+        }
+    }
+    if case.number.is_multiple_of(8) {
+        world.works();
+    }
+    tally
+}
+
+/// As many processes as the user may have, in a PID namespace of their own, so that nobody else is hurt.
+#[test]
+fn fork_bombs() {
+    let mut sweep = Sweep::new("faults::world::escape::fork_bombs", 1, 20);
+    let unshare = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child"];
+    let user = ["setpriv", "--reuid=64123", "--regid=64123", "--clear-groups"];
+    let program = env!("CARGO_BIN_EXE_vplan");
+    let possible = [&unshare[..], &user[..], &[program, "--version"]].concat();
+    if !Command::new(possible[0]).args(&possible[1..]).output().is_ok_and(|o| o.status.success()) {
+        return sweep.cannot("no PID namespace and no other user for this one");
+    }
+    let bombs = [
+        ("bomb", "while (1) { fork; select undef, undef, undef, 0.002 }"),
+        ("sessions", "while (1) { POSIX::setsid() unless fork; select undef, undef, undef, 0.002 }"),
+        ("chains", "for (1..20) { spawn(sub { while (1) { POSIX::_exit(0) if fork } }) } rest()"),
+    ];
+    while let Some(mut case) = sweep.next() {
+        let (name, body) = case.one_of(&bombs);
+        let checks = "check bomb {\n  run perl bomb.pl 1 0\n  timeout 700ms\n}\n";
+        let world = World::new(checks);
+        world.project.write("bomb.pl", format!("{PRELUDE}open my $f, '>', 'ready'; close $f; {body}"));
+        // Its own world is the user's, also what is above it.
+        let own = Command::new("chown").args(["-R", "64123:64123"]).arg(world.project.parent()).status();
+        assert!(own.unwrap().success());
+        std::fs::set_permissions(world.project.parent(), std::fs::Permissions::from_mode(0o755)).unwrap();
+        // The shell is the namespace's first process: with it and the listing itself, nobody else is there when vplan has ended.
+        let script = "\"$@\"; code=$?; set -- /proc/[0-9]*; echo \"left $#\" >&2; exit $code";
+        let limited = ["prlimit", "--nproc=150"];
+        let wrap = [&unshare[..], &["sh", "-c", script, "sh"], &user[..], &limited].concat();
+        let mut vplan = Guard(world.through(&wrap, &["--keep-going", "--budget", "2s"]).spawn().unwrap());
+        let exit = wait(&mut vplan);
+        assert_eq!(exit, Some(43), "{name}: {}", world.said());
+        assert!(world.project.read("../err").contains("left 1\n"), "{name}: {}", world.said());
+        assert!(world.project.exists("ready"), "{name}");
+        let report = world.report();
+        assert_eq!(status(&report, "bomb"), "timed_out", "{name}: {report}");
+        let bomb = &report["steps"].as_array().unwrap().iter().find(|s| s["id"] == "bomb").unwrap();
+        sweep.count(&format!("of the kind {name}"), 1);
+        sweep.most(
+            "ms until a bomb was gone, after its limit",
+            bomb["durationMs"].as_u64().unwrap().saturating_sub(700),
+        );
+        case.held();
+    }
+}
