@@ -8,7 +8,7 @@ use super::event::Interrupt;
 use super::record::StepRecord;
 use super::report::{Circumstances, DEFAULT_RETRIES, Decision, Report, SavedPlan, ShardRecord, ShardSummary, report};
 use super::state::Ending;
-use super::verdict::{Exit, Require, Verdict, judge_share};
+use super::verdict::{Exit, Require, UNRECORDED, Verdict, judge_share};
 use crate::base::word::visible;
 use crate::check::outcome::{Cause, Outcome, Status};
 use crate::plan::drift::{Difference, drift};
@@ -236,6 +236,9 @@ pub(super) fn ending(report: &Report, plan: &Plan) -> Ending {
     let own_limit = plan.steps.iter().zip(&report.steps).any(out_of_time);
     let budget_used = cancelled.is_none() && report.exit_code == Exit::Time.code() && !own_limit;
     let storage = report.steps.iter().find(|r| r.reason == Some(Cause::Storage)).and_then(|r| r.detail.clone());
+    // When all had begun before, no step says it.
+    let said = report.reason.as_deref().filter(|_| report.verdict == Verdict::Incomplete);
+    let storage = storage.or_else(|| said.and_then(|r| r.strip_prefix(UNRECORDED)).map(str::to_owned));
     Ending { budget_used, cancelled, duration_ms: report.duration_ms, storage }
 }
 

@@ -11,6 +11,9 @@ use crate::plan::{Coverage, Plan, Step};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// How the reason begins when the record could not be written; what the system said stands behind it.
+pub(super) const UNRECORDED: &str = "the record could not be written: ";
+
 /// What is to be thought of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -301,7 +304,7 @@ impl Run<'_> {
     /// What keeps the evidence from being complete.
     fn missing(&self) -> Option<String> {
         if let Some(message) = &self.ending.storage {
-            return Some(format!("the record could not be written: {}", visible(message.as_bytes())));
+            return Some(format!("{UNRECORDED}{}", visible(message.as_bytes())));
         }
         if self.is_budget_used() {
             return Some("the budget was used up".to_owned());
