@@ -408,10 +408,10 @@ pub fn varied() -> impl Strategy<Value = Compilation> {
         if let Some(contract) = &mut c.contract {
             let conditions = contract.conditions.iter_mut().filter_map(|c| selection_of(&mut c.test));
             for (i, selection) in conditions.chain(contract.risks.iter_mut().map(|r| &mut r.selection)).enumerate() {
-                if dice >> (i % 8) & 1 == 1 {
-                    if let Some(other) = lists.next() {
-                        *selection = other;
-                    }
+                if dice >> (i % 8) & 1 == 1
+                    && let Some(other) = lists.next()
+                {
+                    *selection = other;
                 }
                 all.push(selection.clone());
             }

@@ -11,6 +11,9 @@ use crate::plan::{Coverage, Plan, Step};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// How the reason begins when the record could not be written; what the system said stands behind it.
+pub(super) const UNRECORDED: &str = "the record could not be written: ";
+
 /// What is to be thought of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

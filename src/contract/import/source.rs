@@ -5,7 +5,7 @@ use crate::base::diagnostic::{Code, Diagnostic};
 use crate::base::origin::GitOrigin;
 use crate::base::path::{PathError, RepoPath};
 use crate::base::span::Place;
-use crate::base::word::visible;
+use crate::base::word::{is_unsafe_to_show, visible};
 use std::fmt;
 
 /// Where a contract comes from, resolved: two imports with one source name the same file.
@@ -169,7 +169,7 @@ fn std(text: &str, rest: &str) -> Result<Source, Fault> {
 fn git(text: &str, rest: &str) -> Result<GitOrigin, Fault> {
     let shown = visible(text.as_bytes());
     let wrong = |message: String, label: &str| unreadable(message, label).help(GIT_USAGE);
-    if text.contains(|c: char| c.is_whitespace() || c.is_control()) {
+    if text.contains(|c: char| c.is_whitespace() || is_unsafe_to_show(c)) {
         return Err(wrong(format!("`{shown}` holds a blank or a control character"), "no URL has any"));
     }
     let (locator, path) = rest.split_once('#').unwrap_or((rest, ""));

@@ -137,7 +137,9 @@ fn any_events(case: &Case, mut choices: Choices<'_>) {
         let at = if what & 0x40 == 0 { now + u64::from(value) } else { now.saturating_sub(u64::from(value)) };
         now = now.max(at);
         let index = usize::from(value) % (count + 1);
-        let attempt = running.get(&index).copied().unwrap_or(1) + u32::from(what & 0x20 != 0);
+        // The end of a try that there never was, too; not of one that this very event makes the machine start.
+        let more = u32::from(what & 0x20 != 0);
+        let attempt = running.get(&index).map_or(9 * more, |attempt| attempt + more);
         let event = match what % 8 {
             0..=3 => {
                 let exit = [Some(0), Some(1), Some(77), None][usize::from(what % 4)];
