@@ -130,7 +130,8 @@ mod tests {
         let none = Incidents { interrupts: Vec::new(), record_fails: None };
         let again: &[(i32, u64)] = &[(1, 10), (0, 5000)];
         let plain = [again, &[(0, 1)]];
-        let budget = played(plain, 1, Some(100), &none);
+        // The budget ends with the first try.
+        let budget = played([&[(1, 100), (0, 5000)], &[(0, 1)]], 1, Some(100), &none);
         assert_eq!(
             details(&budget),
             [Some("exit code 1; the budget left no time for another try"), Some("the budget was used up")]
