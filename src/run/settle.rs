@@ -144,7 +144,7 @@ mod tests {
             [Some("exit code 1; the run was interrupted before another try"), Some("the run was interrupted")]
         );
         assert_eq!(cancelled.ending.cancelled, Some(Interrupt::Term));
-        let full = played(plain, 1, None, &Incidents { interrupts: Vec::new(), record_fails: Some(50) });
+        let full = played(plain, 1, None, &Incidents { interrupts: Vec::new(), record_fails: Some(5) });
         let [Some(first), Some(second)] = details(&full)[..] else { panic!("{:?}", details(&full)) };
         assert_eq!(first, "exit code 1; the record could not be written, so there was no other try");
         assert!(second.starts_with("the record could not be written: "), "{second}");
