@@ -130,7 +130,8 @@ mod tests {
         let none = Incidents { interrupts: Vec::new(), record_fails: None };
         let again: &[(i32, u64)] = &[(1, 10), (0, 5000)];
         let plain = [again, &[(0, 1)]];
-        let budget = played(plain, 1, Some(100), &none);
+        // The budget ends with the first try.
+        let budget = played([&[(1, 100), (0, 5000)], &[(0, 1)]], 1, Some(100), &none);
         assert_eq!(
             details(&budget),
             [Some("exit code 1; the budget left no time for another try"), Some("the budget was used up")]
@@ -143,7 +144,7 @@ mod tests {
             [Some("exit code 1; the run was interrupted before another try"), Some("the run was interrupted")]
         );
         assert_eq!(cancelled.ending.cancelled, Some(Interrupt::Term));
-        let full = played(plain, 1, None, &Incidents { interrupts: Vec::new(), record_fails: Some(50) });
+        let full = played(plain, 1, None, &Incidents { interrupts: Vec::new(), record_fails: Some(5) });
         let [Some(first), Some(second)] = details(&full)[..] else { panic!("{:?}", details(&full)) };
         assert_eq!(first, "exit code 1; the record could not be written, so there was no other try");
         assert!(second.starts_with("the record could not be written: "), "{second}");
