@@ -56,9 +56,6 @@ impl Verdict {
     }
 }
 
-/// How the reason begins why a run is incomplete whose record could not be kept. Whoever judges its report again knows it by this.
-pub(super) const UNRECORDED: &str = "the record could not be written: ";
-
 /// The exit codes of the program (engine.md section 11).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Exit {
