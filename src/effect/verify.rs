@@ -381,6 +381,8 @@ impl Table<'_, '_, '_> {
             let path = Word::new(path.as_os_str().as_bytes());
             let Some(record) = self.rounds.resolved.get_mut(&path) else { continue };
             record.digest = digest;
+            // What is told of it is to be safe, as the end of a step is.
+            self.book.unsynced = true;
             written &= self.book.write(at, Entry::ProgramResolved { program: record.clone() });
         }
         written

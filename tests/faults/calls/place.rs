@@ -73,7 +73,8 @@ impl Traced {
 
     /// The system's loader had not even started it.
     pub fn not_loaded(&self) -> bool {
-        self.exit == Some(127) && self.err.contains("error while loading shared libraries")
+        let said = ["error while loading shared libraries", "cannot allocate TLS data"];
+        self.exit == Some(127) && said.iter().any(|said| self.err.contains(said))
     }
 
     pub fn hit_any(&self, names: &[&str]) -> bool {

@@ -157,7 +157,7 @@ fn one_after_the_other() {
             ids.push(again["runId"].as_str().unwrap().to_owned());
             let reused = world.project.read("../ran") == lines;
             sweep.count(if reused { "kept passes used" } else { "kept passes not used" }, 1);
-            assert_eq!(status(&again, "kept"), "passed", "{again}");
+            assert_eq!(status(&again, "kept"), if reused { "cached" } else { "passed" }, "{again}");
             sweep.count("runs at another time than the one before", 2);
         }
         let (exit, shown) = go(*case.one_of::<&str>(JUMPS), &["runs", "--format", "json"]);

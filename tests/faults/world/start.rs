@@ -83,7 +83,7 @@ fn what_cannot_be_started() {
             sweep.count("large, but possible", 1);
         }
         // Its own directory is taken away while it runs, and that of a step before its turn.
-        let world = World::new("check away: rm -r sub\ncheck odd {\n  run true\n  dir sub\n  needs away\n}\n");
+        let world = World::new("check away: rm -r sub\ncheck odd {\n  run true\n  dir \"sub\"\n  needs away\n}\n");
         world.project.mkdir("sub");
         let exit = wait(&mut Guard(world.run(&["--keep-going"]).spawn().unwrap()));
         assert_eq!((exit, status(&world.report(), "odd")), (Some(5), "errored"), "{}", world.said());
