@@ -168,7 +168,8 @@ mod tests {
     #[test]
     fn what_is_no_annotation_changes_it() {
         let plan = annotated(1);
-        let changes: [(&str, fn(&mut Plan)); 7] = [
+        type Change = (&'static str, fn(&mut Plan));
+        let changes: [Change; 7] = [
             ("a step", |p| p.steps[0].command.push('x')),
             ("the order of steps", |p| p.steps.reverse()),
             ("a step's reason", |p| p.steps[0].reasons[0].condition.push('x')),

@@ -158,6 +158,10 @@ impl Answer {
         if bytes.len() > MAX_ANSWER {
             return Err(BadAnswer(format!("the answer has more than {MAX_ANSWER} bytes")));
         }
+        // serde would also take a list for the object.
+        if bytes.trim_ascii_start().first() != Some(&b'{') {
+            return Err(BadAnswer("the answer is not one JSON object".to_owned()));
+        }
         let written: Written = serde_json::from_slice(bytes).map_err(|e| {
             BadAnswer(format!("the answer is not the JSON that was asked for: {}", visible(e.to_string().as_bytes())))
         })?;

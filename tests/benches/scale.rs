@@ -21,7 +21,14 @@ fn main() {
     let wanted = |name: &str| arguments.is_empty() || arguments.iter().any(|a| a == name);
     if wanted("plan") {
         let sizes: &[(usize, usize)] = if whole {
-            &[(100, 10_000), (1_000, 10_000), (10_000, 10_000), (10_000, 100_000), (1_000, 1_000_000), (10_000, 1_000_000)]
+            &[
+                (100, 10_000),
+                (1_000, 10_000),
+                (10_000, 10_000),
+                (10_000, 100_000),
+                (1_000, 1_000_000),
+                (10_000, 1_000_000),
+            ]
         } else {
             &[(10, 10)]
         };
@@ -53,7 +60,9 @@ fn vplan(dir: &Path, arguments: &[&str]) -> Command {
 }
 
 fn plans(sizes: &[(usize, usize)]) {
-    println!("\n| checks | changed files | `vplan plan --format json` s | peak MiB | us per check and 1,000 files |\n|---|---|---|---|---|");
+    println!(
+        "\n| checks | changed files | `vplan plan --format json` s | peak MiB | us per check and 1,000 files |\n|---|---|---|---|---|"
+    );
     for (checks, files) in sizes {
         let dir = repository(&monorepo::contract(*checks));
         std::fs::write(dir.path().join("changed.txt"), monorepo::changed(*files)).unwrap();
@@ -83,7 +92,9 @@ fn steps(sizes: &[usize]) {
 }
 
 fn output(gibibytes: &[u64]) {
-    println!("\n| GiB written by a step | kind | s | GB/s | peak MiB | kept in its log MiB |\n|---|---|---|---|---|---|");
+    println!(
+        "\n| GiB written by a step | kind | s | GB/s | peak MiB | kept in its log MiB |\n|---|---|---|---|---|---|"
+    );
     for size_gib in gibibytes {
         let bytes = (size_gib << 30).max(1 << 20);
         // Of a test each line is read, by every format of its kind; it says nothing that is known, and fails for that.

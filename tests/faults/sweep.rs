@@ -123,7 +123,7 @@ impl Case {
 
     /// One of `total` points: another one in each case until there was each, and the first few are spread over all of them.
     pub fn point(&self, total: u64) -> u64 {
-        let coprime = |step: &u64| (2..=*step).all(|d| step % d != 0 || total % d != 0);
+        let coprime = |step: &u64| (2..=*step).all(|d| !step.is_multiple_of(d) || !total.is_multiple_of(d));
         let step = (total * 618 / 1000 + 1..).find(coprime).unwrap_or(1);
         (self.number % total.max(1) * step + self.seed * 7919) % total.max(1)
     }

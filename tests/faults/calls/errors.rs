@@ -33,7 +33,7 @@ fn each(name: &'static str, fast: u64, everyone: bool, errors: &[&str], kinds: &
         place.clear();
         let before = place.runs();
         let fault = Fault::new(calls, &format!("error={error}"), *nth);
-        let ran = place.traced(&if everyone { fault.to_everyone() } else { fault }, &RUN);
+        let ran = place.traced(&if everyone { fault.everywhere() } else { fault }, &RUN);
         if ran.hit.is_empty() {
             sweep.count("calls not there", 1);
             assert_eq!(ran.exit, Some(0), "{about}: {ran:#?}");

@@ -46,7 +46,7 @@ impl Fault {
         Self { calls: calls.to_owned(), what: what.to_owned(), nth: None, everyone: true }
     }
 
-    pub fn to_everyone(self) -> Self {
+    pub fn everywhere(self) -> Self {
         Self { everyone: true, ..self }
     }
 }

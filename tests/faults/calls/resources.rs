@@ -35,7 +35,7 @@ fn sweep_runs(
         place.clear();
         let before = place.runs();
         let fault = Fault::new(calls, what, *nth);
-        let ran = place.traced(&if everyone { fault.to_everyone() } else { fault }, &RUN);
+        let ran = place.traced(&if everyone { fault.everywhere() } else { fault }, &RUN);
         judge(&mut sweep, &ran, &about);
         if ran.signal.is_none() && ran.exit.is_some_and(|e| e < 128 || e == 130 || e == 143) {
             place.run_holds(&ran, &before, &about);

@@ -260,7 +260,7 @@ fn become_one(path: &Path, kind: &str) {
         "unreadable" => {
             use std::os::unix::fs::PermissionsExt as _;
             std::fs::write(path, [0xff; 3]).unwrap();
-            std::fs::set_permissions(path, std::fs::Permissions::from_mode(0)).unwrap();
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o0)).unwrap();
         }
         target => symlink(target, path).unwrap(),
     }

@@ -139,7 +139,7 @@ fn one_after_the_other() {
             let id = report["runId"].as_str().unwrap().to_owned();
             if with_subject {
                 subjects += 1;
-                let (_, shown) = go(*case.one_of::<&str>(JUMPS), &["gate", "show", "--format", "json"]);
+                let (_, shown) = go(case.one_of::<&str>(JUMPS), &["gate", "show", "--format", "json"]);
                 assert_eq!(shown["rounds"], subjects, "{shown}");
                 assert_eq!(shown["subjects"][0]["runId"], *id, "{shown}");
             }
@@ -153,19 +153,19 @@ fn one_after_the_other() {
             assert_eq!(exit == Some(0), good && !with_subject, "{asked}: {}", world.said());
             // The same again costs nothing, at any time; and it is the same.
             let (_, again) =
-                go(*case.one_of::<&str>(JUMPS), &["run", "--changed-none", "--format", "json", "--only", "kept"]);
+                go(case.one_of::<&str>(JUMPS), &["run", "--changed-none", "--format", "json", "--only", "kept"]);
             ids.push(again["runId"].as_str().unwrap().to_owned());
             let reused = world.project.read("../ran") == lines;
             sweep.count(if reused { "kept passes used" } else { "kept passes not used" }, 1);
             assert_eq!(status(&again, "kept"), if reused { "cached" } else { "passed" }, "{again}");
             sweep.count("runs at another time than the one before", 2);
         }
-        let (exit, shown) = go(*case.one_of::<&str>(JUMPS), &["runs", "--format", "json"]);
+        let (exit, shown) = go(case.one_of::<&str>(JUMPS), &["runs", "--format", "json"]);
         let order: Vec<&str> =
             shown["runs"].as_array().unwrap().iter().map(|r| r["run"]["runId"].as_str().unwrap()).collect();
         assert_eq!(exit, Some(0));
         assert!(order.iter().rev().eq(ids.iter()), "{order:?}");
-        let (exit, _) = go(*case.one_of::<&str>(JUMPS), &["gc", "--keep", "3"]);
+        let (exit, _) = go(case.one_of::<&str>(JUMPS), &["gc", "--keep", "3"]);
         assert_eq!(exit, Some(0), "{}", world.said());
         let left: Vec<String> =
             world.runs().iter().map(|r| r.file_name().unwrap().to_str().unwrap().to_owned()).collect();

@@ -102,7 +102,7 @@ pub fn request(bytes: &[u8]) {
     holds_of_plan(&plan);
     if let Some(most) = contract.limits.max_checks {
         let added = plan.steps.iter().filter(|s| s.origin != vplan::plan::Origin::Contract);
-        assert!(u64::try_from(added.filter(|s| s.batch_of.is_none()).count()).unwrap() <= u64::from(most), "{plan:?}");
+        assert!(u64::try_from(added.filter(|s| s.batch_of.is_none()).count()).unwrap() <= most, "{plan:?}");
     }
     // The same files, named in another order, twice: the same plan to the last byte.
     let mut turned: Vec<ChangedFile> = request.changed.files().to_vec();

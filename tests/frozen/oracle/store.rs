@@ -112,7 +112,7 @@ fn ledger(choices: &mut Choices<'_>) -> Ledger {
         let files = choices.byte();
         let status = choices.one(&[Status::Done, Status::Continue, Status::Rotate, Status::Stuck]);
         let round = Round {
-            changed: if files % 2 == 0 { Change::Auto } else { Change::Files(u64::from(files % 3)) },
+            changed: if files.is_multiple_of(2) { Change::Auto } else { Change::Files(u64::from(files % 3)) },
             contents: Contents { digest: Digest::of(&[files]), files: u64::from(files) },
             ended_at: "2026-01-01T00:00:00Z",
             said: Said::ByHand(status),
