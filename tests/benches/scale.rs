@@ -45,9 +45,9 @@ fn main() {
     }
 }
 
-/// A repository with this contract.
+/// A directory with this contract; outside of any repository, whose contract would count.
 fn repository(contract: &str) -> tempfile::TempDir {
-    let dir = tempfile::Builder::new().tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let dir = tempfile::tempdir().unwrap();
     std::fs::create_dir(dir.path().join("contracts")).unwrap();
     std::fs::write(dir.path().join("contracts/verify.vplan"), contract).unwrap();
     dir
