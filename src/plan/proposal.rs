@@ -159,8 +159,9 @@ impl Answer {
             return Err(BadAnswer(format!("the answer has more than {MAX_ANSWER} bytes")));
         }
         // serde would also take a list for the object.
-        if bytes.trim_ascii_start().first() != Some(&b'{') {
-            return Err(BadAnswer("the answer is not one JSON object".to_owned()));
+        if bytes.trim_ascii_start().first() == Some(&b'[') {
+            let message = "the answer is not the JSON that was asked for: invalid type: a list, an object is expected";
+            return Err(BadAnswer(message.to_owned()));
         }
         let written: Written = serde_json::from_slice(bytes).map_err(|e| {
             BadAnswer(format!("the answer is not the JSON that was asked for: {}", visible(e.to_string().as_bytes())))
@@ -354,6 +355,7 @@ mod tests {
             ("sure, here you go: make test", "expected value"),
             ("```json\n{\"commands\":[]}\n```", "expected value"),
             ("[]", "invalid"),
+            ("[1, []]", "invalid type: a list"),
             ("null", "invalid"),
             ("{}", "missing field `commands`"),
             (r#"{"commands":"make"}"#, "invalid type"),
