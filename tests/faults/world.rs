@@ -15,7 +15,7 @@ mod together;
 use super::harness::{Guard, carrying, eventually};
 use super::sweep::{Case, Sweep};
 use crate::support::Project;
-use rustix::process::{Pid, Signal, getpgid, kill_process, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde_json::Value;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -85,7 +85,7 @@ impl World {
             let all = carrying(&self.mark);
             for pid in all.iter().filter_map(|(pid, _)| Pid::from_raw(*pid)) {
                 // A chain that forks and exits is only caught as a group.
-                let group = getpgid(Some(pid)).ok().filter(|group| Ok(*group) != getpgid(None));
+                let group = group(&pid.to_string()).filter(|found| Some(*found) != group("self"));
                 let _ = group
                     .map_or_else(|| kill_process(pid, Signal::KILL), |group| kill_process_group(group, Signal::KILL));
             }
@@ -190,4 +190,11 @@ fn side_by_side(sweep: &mut Sweep, many: usize, attempt: impl Fn(&mut Case) -> T
             tally.most.iter().for_each(|(what, value)| sweep.most(what, *value));
         }
     }
+}
+
+/// The process group of a process. (getpgid gives 0 for a group from outside of this PID namespace, and the binding stops there.)
+fn group(pid: &str) -> Option<Pid> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (_, fields) = stat.rsplit_once(')')?;
+    Pid::from_raw(fields.split_ascii_whitespace().nth(2)?.parse().ok()?)
 }
