@@ -10,7 +10,6 @@
     reason = "a benchmark may stop, and it writes its own data"
 )]
 
-#[expect(dead_code, reason = "no changed files are needed here")]
 mod monorepo;
 
 use std::process::{Command, Stdio};
