@@ -171,8 +171,6 @@ impl Driver {
         room_for_a_runtime()?;
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let within = runtime.enter();
-        // The runtime does not expect that there is no room for its own pair of sockets.
-        drop(std::os::unix::net::UnixStream::pair()?);
         let (outbox, notes) = unbounded_channel();
         let (signals, doorbell) = (Signals::listen()?, Doorbell::new()?);
         drop(within);
@@ -229,9 +227,11 @@ impl Driver {
     }
 }
 
-/// The runtime gives up with a panic where no descriptor is left for its signals, so they are asked for here first.
+/// The runtime gives up with a panic where no descriptor, or no pair of sockets, is left for its signals, so they are asked for
+/// here first.
 fn room_for_a_runtime() -> io::Result<()> {
     const DESCRIPTORS: usize = 8;
+    drop(std::os::unix::net::UnixStream::pair()?);
     let held: io::Result<Vec<_>> = (0..DESCRIPTORS).map(|_| std::fs::File::open("/dev/null")).collect();
     held.map(drop)
 }
