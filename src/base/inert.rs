@@ -67,9 +67,7 @@ pub fn json_without_commands(document: &str) -> String {
 #[must_use]
 pub fn json_piece_without_commands<'p>(piece: &'p str, signs: &mut usize) -> Cow<'p, str> {
     if !piece.contains('[') {
-        let kept = piece.trim_end_matches(|c| c == '#' || is_overlooked(c));
-        let end = piece.strip_prefix(kept).unwrap_or_default().chars().filter(|c| *c == '#').count();
-        *signs = if kept.is_empty() { signs.saturating_add(end) } else { end };
+        *signs = signs_at_end(piece, *signs);
         return Cow::Borrowed(piece);
     }
     let mut out = String::with_capacity(piece.len() + 16);
@@ -87,16 +85,22 @@ pub fn kdl_without_commands(document: &str) -> String {
 
 /// Writes another text for each `[` behind `##`; `signs`: how many of these stood right before the text, then at its end.
 fn break_brackets(text: &str, bracket: &str, signs: &mut usize, out: &mut String) {
-    for c in text.chars() {
-        if c == '[' && *signs >= 2 {
-            out.push_str(bracket);
-        } else {
-            out.push(c);
-        }
-        if !is_overlooked(c) {
-            *signs = if c == '#' { signs.saturating_add(1) } else { 0 };
-        }
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('[') {
+        out.push_str(before);
+        out.push_str(if signs_at_end(before, *signs) >= 2 { bracket } else { "[" });
+        *signs = 0;
+        rest = after;
     }
+    out.push_str(rest);
+    *signs = signs_at_end(rest, *signs);
+}
+
+/// How many `#` stand at the end of a text, overlooked characters aside, when so many stood right before it.
+fn signs_at_end(text: &str, before: usize) -> usize {
+    let kept = text.trim_end_matches(|c| c == '#' || is_overlooked(c));
+    let end = text.strip_prefix(kept).unwrap_or_default().chars().filter(|c| *c == '#').count();
+    if kept.is_empty() { before.saturating_add(end) } else { end }
 }
 
 /// Whether a comparison of texts for people overlooks a character: format characters, variation selectors, marks.
@@ -183,5 +187,30 @@ mod tests {
         }
         assert_eq!(kdl_without_commands("a \"##[x]\" #true"), "a \"##\\u{5b}x]\" #true");
         assert_eq!(serde_json::from_str::<Vec<String>>(&json).unwrap(), ["a\\##[x]", "#[y]"]);
+    }
+
+    /// Character by character: what [`break_brackets`] does, said otherwise.
+    fn one_by_one(text: &str) -> String {
+        let (mut signs, mut out) = (0, String::new());
+        for c in text.chars() {
+            out.push_str(&if c == '[' && signs >= 2 { " [".to_owned() } else { c.to_string() });
+            if !is_overlooked(c) {
+                signs = if c == '#' { signs + 1 } else { 0 };
+            }
+        }
+        out
+    }
+
+    proptest::proptest! {
+        #![proptest_config(proptest::test_runner::Config::with_cases(512))]
+
+        #[test]
+        fn brackets_are_broken_however_a_text_is_cut(texts in proptest::collection::vec("[#\\[a\u{200b}\u{301}]{0,6}", 0..6)) {
+            let (mut signs, mut out) = (0, String::new());
+            for text in &texts {
+                break_brackets(text, " [", &mut signs, &mut out);
+            }
+            proptest::prop_assert_eq!(out, one_by_one(&texts.concat()));
+        }
     }
 }

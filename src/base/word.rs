@@ -164,6 +164,9 @@ fn decode_base64(text: &str) -> Option<Vec<u8>> {
 /// characters, line and paragraph separators, private use.
 #[must_use]
 pub fn is_unsafe_to_show(c: char) -> bool {
+    if c.is_ascii() {
+        return c.is_ascii_control();
+    }
     c.is_control()
         || is_bidi_control(c)
         || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200d}' | '\u{2028}' | '\u{2029}' | '\u{2060}'..='\u{2064}'
