@@ -39,6 +39,8 @@ fn each(name: &'static str, fast: u64, everyone: bool, errors: &[&str], kinds: &
             assert_eq!(ran.exit, Some(0), "{about}: {ran:#?}");
         } else if ran.impossible() {
             sweep.count("faults that no system has", 1);
+        } else if ran.not_loaded() {
+            sweep.count("not even loaded", 1);
         } else {
             ran.owns_up();
             place.run_holds(&ran, &before, &about);
