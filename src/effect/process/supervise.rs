@@ -13,7 +13,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::fs::Mode;
 use rustix::io::Errno;
-use rustix::process::{Pid, WaitOptions};
+use rustix::process::{Pid, Signal, WaitOptions};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::io;
@@ -76,6 +76,8 @@ impl Supervisor {
         // A process that leads its group already cannot lead a session; one that vplan starts does not.
         rustix::process::setsid()?;
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+        // A step may have stopped it (SIGSTOP); then it could not see that vplan is gone.
+        let _ = rustix::process::set_parent_process_death_signal(Some(Signal::CONT));
         rustix::process::umask(Mode::WGRP | Mode::WOTH);
         sys::reset_signals();
         let _ = rustix::process::chdir("/");
