@@ -9,14 +9,14 @@ use super::records::{EVENTS, FOLDER, REPORT, RUNS};
 use super::step::log_name;
 use crate::base::unit::show_size;
 use crate::base::word::visible;
-use crate::effect::patient::{flock, openat};
+use crate::effect::patient::{flock, openat, read_dir};
 use crate::plan::{Plan, document};
 use crate::run::journal::{End, Entry, ReplayedRun, lines, replay};
 use crate::run::merge;
 use crate::run::past::{Summary, Tally, is_run_id};
 use crate::run::report::Report;
 use rustix::fd::{AsFd as _, BorrowedFd, OwnedFd};
-use rustix::fs::{AtFlags, CWD, Dir, FileType, FlockOperation, Mode, OFlags, renameat, statat, unlinkat};
+use rustix::fs::{AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, renameat, statat, unlinkat};
 use rustix::io::Errno;
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -147,7 +147,7 @@ impl History {
         let Some(runs) = &self.runs else { return Ok(Vec::new()) };
         let io = |e: Errno| HistoryError::Io(self.path.clone(), e.into());
         let mut names = Vec::new();
-        for entry in Dir::read_from(runs).map_err(io)? {
+        for entry in read_dir(runs).map_err(io)? {
             let entry = entry.map_err(io)?;
             let folder = matches!(entry.file_type(), FileType::Directory | FileType::Unknown);
             if let Ok(name) = entry.file_name().to_str()
@@ -430,7 +430,7 @@ fn clear(folder: BorrowedFd<'_>, dry: bool, depth: usize) -> io::Result<u64> {
         return Err(io::Error::other("folders are nested too deep"));
     }
     let mut bytes = 0;
-    let entries: Vec<_> = Dir::read_from(folder)?.collect::<Result<_, _>>()?;
+    let entries: Vec<_> = read_dir(folder)?.collect::<Result<_, _>>()?;
     for entry in entries {
         let name = entry.file_name();
         if matches!(name.to_bytes(), b"." | b"..") {

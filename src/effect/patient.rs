@@ -2,12 +2,17 @@
 //! a user-space file system, opening, locking and syncing may take long enough for one.
 
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{FallocateFlags, FlockOperation, Mode, OFlags, ResolveFlags};
+use rustix::fs::{Dir, FallocateFlags, FlockOperation, Mode, OFlags, ResolveFlags};
 use rustix::io::{Result, retry_on_intr};
 use rustix::path::Arg;
 
 pub(super) fn openat(folder: impl AsFd, path: impl Arg + Copy, flags: OFlags, mode: Mode) -> Result<OwnedFd> {
     retry_on_intr(|| rustix::fs::openat(folder.as_fd(), path, flags, mode))
+}
+
+/// The entries of a folder, which is opened once more for that.
+pub(super) fn read_dir(folder: impl AsFd) -> Result<Dir> {
+    retry_on_intr(|| Dir::read_from(folder.as_fd()))
 }
 
 pub(super) fn openat2(

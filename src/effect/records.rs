@@ -7,11 +7,11 @@ use super::files::make_folders;
 use super::process::program::{Root, say};
 use crate::base::path::RepoPath;
 use crate::base::word::visible;
-use crate::effect::patient::{fallocate, flock, fsync, openat};
+use crate::effect::patient::{fallocate, flock, fsync, openat, read_dir};
 use crate::run::past::is_run_id;
 use rustix::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use rustix::fs::{
-    AtFlags, CWD, Dir, FallocateFlags, FileType, FlockOperation, Mode, OFlags, mkdirat, renameat, statat, unlinkat,
+    AtFlags, CWD, FallocateFlags, FileType, FlockOperation, Mode, OFlags, mkdirat, renameat, statat, unlinkat,
 };
 use rustix::io::Errno;
 use std::fs::File;
@@ -314,7 +314,7 @@ fn new_id(runs: BorrowedFd<'_>) -> io::Result<String> {
     File::open("/dev/urandom")?.read_exact(&mut random)?;
     let hex: String = random.iter().map(|b| format!("{b:02x}")).collect();
     let mut newest = String::new();
-    for entry in Dir::read_from(runs)? {
+    for entry in read_dir(runs)? {
         match entry?.file_name().to_str() {
             Ok(name) if is_run_id(name) && *name > *newest => name.clone_into(&mut newest),
             _ => {}

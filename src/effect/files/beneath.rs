@@ -5,7 +5,7 @@
 
 use crate::base::path::RepoPath;
 use crate::base::unit::show_size;
-use crate::effect::patient::{openat, openat2};
+use crate::effect::patient::{openat, openat2, read_dir};
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use std::fs::File;
@@ -233,7 +233,7 @@ impl Beneath {
     #[must_use]
     pub fn names(&self, dir: &RepoPath) -> Vec<Vec<u8>> {
         let Ok(fd) = self.resolve(dir, OFlags::RDONLY | OFlags::DIRECTORY) else { return Vec::new() };
-        let Ok(entries) = rustix::fs::Dir::read_from(fd) else { return Vec::new() };
+        let Ok(entries) = read_dir(fd) else { return Vec::new() };
         entries.flatten().map(|e| e.file_name().to_bytes().to_vec()).collect()
     }
 
@@ -242,7 +242,7 @@ impl Beneath {
     #[must_use]
     pub fn list(&self, dir: &RepoPath) -> Vec<(Vec<u8>, rustix::fs::FileType)> {
         let Ok(fd) = self.resolve(dir, OFlags::RDONLY | OFlags::DIRECTORY) else { return Vec::new() };
-        let Ok(entries) = rustix::fs::Dir::read_from(&fd) else { return Vec::new() };
+        let Ok(entries) = read_dir(&fd) else { return Vec::new() };
         let typed = |entry: rustix::fs::DirEntry| {
             let name = entry.file_name();
             let kind = match entry.file_type() {
@@ -333,7 +333,7 @@ impl DirectoryNames {
     fn lists(&mut self, beneath: &Beneath, dir: &RepoPath, name: &[u8]) -> bool {
         let read = || {
             let fd = beneath.resolve(dir, OFlags::RDONLY | OFlags::DIRECTORY).ok()?;
-            let entries = rustix::fs::Dir::read_from(fd).ok()?;
+            let entries = read_dir(fd).ok()?;
             entries.map(|e| e.ok().map(|e| e.file_name().to_bytes().to_vec())).collect()
         };
         match self.0.entry(dir.clone()).or_insert_with(read) {

@@ -4,12 +4,12 @@
 //! what a loss of power damages is recognised by its digest and is not there.
 
 use crate::base::canon::Digest;
-use crate::effect::patient::openat;
+use crate::effect::patient::{openat, read_dir};
 use crate::effect::process::program::say;
 use crate::effect::state_dir::StateDir;
 use crate::reuse::entry::Entry;
 use rustix::fd::OwnedFd;
-use rustix::fs::{AtFlags, Dir, Mode, OFlags, mkdirat, renameat, statat, unlinkat};
+use rustix::fs::{AtFlags, Mode, OFlags, mkdirat, renameat, statat, unlinkat};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -159,7 +159,7 @@ impl Results {
     pub fn collect(&self, bounds: Bounds) -> io::Result<Collected> {
         let now = i64::try_from(super::stats::now() / 1_000_000_000).unwrap_or(i64::MAX);
         let (mut passes, mut left) = (Vec::new(), Vec::new());
-        for entry in Dir::read_from(&self.folder)? {
+        for entry in read_dir(&self.folder)? {
             let entry = entry?;
             let Ok(name) = entry.file_name().to_str() else { continue };
             let Ok(stat) = statat(&self.folder, name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
@@ -214,14 +214,14 @@ impl Results {
             File::open("/dev/urandom")?.read_exact(&mut salt)?;
             let name = temporary();
             let mut file = self.create(&name)?;
-            file.write_all(&salt)?;
             // Of two that make one at the same time, the first one's counts.
-            let linked = rustix::fs::linkat(&self.folder, &name, &self.folder, SALT, AtFlags::empty());
+            let link = |()| Ok(rustix::fs::linkat(&self.folder, &name, &self.folder, SALT, AtFlags::empty())?);
+            let linked = file.write_all(&salt).and_then(link);
             let _ = unlinkat(&self.folder, &name, AtFlags::empty());
             match linked {
                 Ok(()) => return Ok(salt),
-                Err(Errno::EXIST) => {}
-                Err(error) => return Err(error.into()),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
             }
         }
         Err(io::Error::other("another program removes what vplan writes"))

@@ -7,6 +7,7 @@ use crate::base::path::RepoPath;
 use crate::base::word::Word;
 use crate::effect::beside;
 use crate::effect::files::beneath::{Beneath, ReadError};
+use crate::effect::patient::read_dir;
 use crate::effect::process::program::say;
 use crate::reuse::key::{FileSet, Print};
 use rustix::fs::{AtFlags, FileType, Stat};
@@ -103,7 +104,7 @@ impl Walk<'_> {
     fn folder(&mut self, folder: &RepoPath, all: bool, open: &mut Vec<(RepoPath, bool)>) -> Result<(), String> {
         let failed = |e: Errno| format!("`{folder}` cannot be listed: {}", say(&e.into()));
         let dir = self.beneath.folder(folder).map_err(failed)?;
-        for entry in rustix::fs::Dir::read_from(&dir).map_err(failed)? {
+        for entry in read_dir(&dir).map_err(failed)? {
             let entry = entry.map_err(failed)?;
             let name = entry.file_name().to_bytes();
             if matches!(name, b"." | b".." | b".git") || (folder.is_root() && name == b".vplan") {
