@@ -3,10 +3,10 @@
 use super::frame::{Answer, Inbox};
 use super::supervise::ARGUMENT;
 use super::sys;
-use super::tree::{self, Do};
+use super::tree;
 use rustix::fd::OwnedFd;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
-use rustix::process::{Pid, Signal, WaitOptions, kill_process};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, kill_process_group};
 use std::collections::BTreeSet;
 use std::io;
 use std::os::unix::process::CommandExt as _;
@@ -131,25 +131,32 @@ impl Supervisor {
 
 /// Ends everything that this process has inherited, until none is left; gives up after ten seconds without an end.
 ///
-/// An orphan is a child in another session than this process's: what a process starts itself is in its own session, and
-/// nobody can join one. So no git that another thread runs is hit.
+/// By groups: of a chain of processes that fork and exit, whoever is looked at is gone already, but all are of one group. A group is
+/// within one session, an orphan's session holds nobody but what the supervisor has started, and no other group gets its number
+/// while one of it has not been waited for. What is below those that are killed moves up.
 fn sweep_orphans(supervisors: &BTreeSet<i32>) -> u32 {
     let mut killed = BTreeSet::new();
     let mut progress = Instant::now();
     let session = tree::session(rustix::process::getpid());
     let mut pause = Duration::from_millis(1);
     loop {
-        let mut orphans = tree::own_children();
-        orphans.retain(|pid| !supervisors.contains(&pid.as_raw_pid()) && tree::session(*pid) != session);
+        let orphans = tree::orphans(session, supervisors);
         if orphans.is_empty() || progress.elapsed() > Duration::from_secs(10) {
             return u32::try_from(killed.len()).unwrap_or(u32::MAX);
         }
-        let new = tree::walk(&orphans, Do::Kill, |_| true, &mut killed);
-        let mut ended = false;
-        for pid in orphans {
-            ended |= matches!(rustix::process::waitpid(Some(pid), WaitOptions::NOHANG), Ok(Some(_)));
+        let groups: BTreeSet<i32> = orphans.iter().filter_map(|(_, o)| Some(o.group?.as_raw_pid())).collect();
+        for group in groups.into_iter().filter(|group| *group > 1).filter_map(Pid::from_raw) {
+            let _ = kill_process_group(group, Signal::KILL);
         }
-        if new > 0 || ended {
+        let mut moved = false;
+        for (pid, orphan) in orphans {
+            if orphan.dead {
+                moved |= matches!(rustix::process::waitpid(Some(pid), WaitOptions::NOHANG), Ok(Some(_)));
+            } else {
+                moved |= kill_process(pid, Signal::KILL).is_ok() && killed.insert(orphan.seen);
+            }
+        }
+        if moved {
             progress = Instant::now();
             pause = Duration::from_millis(1);
         } else {

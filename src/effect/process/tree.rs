@@ -16,8 +16,24 @@ pub(super) struct Seen {
 struct Stat {
     state: u8,
     parent: i32,
+    group: i32,
     session: i32,
     started: u64,
+}
+
+impl Stat {
+    fn is_dead(&self) -> bool {
+        matches!(self.state, b'Z' | b'X' | b'x')
+    }
+}
+
+/// A child of this process that it has inherited.
+pub(super) struct Orphan {
+    pub seen: Seen,
+    /// Its process group; nobody else's as long as this process has not waited for the orphan.
+    pub group: Option<Pid>,
+    /// It has ended, and is to be waited for.
+    pub dead: bool,
 }
 
 fn stat(pid: Pid) -> Option<Stat> {
@@ -32,9 +48,10 @@ fn parse_stat(text: &[u8]) -> Option<Stat> {
     let mut fields = rest.split_ascii_whitespace();
     let state = *fields.next()?.as_bytes().first()?;
     let parent = fields.next()?.parse().ok()?;
-    let session = fields.nth(1)?.parse().ok()?;
+    let group = fields.next()?.parse().ok()?;
+    let session = fields.next()?.parse().ok()?;
     let started = fields.nth(15)?.parse().ok()?;
-    Some(Stat { state, parent, session, started })
+    Some(Stat { state, parent, group, session, started })
 }
 
 /// The children of a process, of all its threads.
@@ -96,9 +113,8 @@ pub(super) fn walk(roots: &[Pid], what: Do, of: impl Fn(&Seen) -> bool, reached:
         todo.extend(below.into_iter().map(|child| (child, pid)));
         let Some(now) = stat(pid) else { continue };
         let seen = Seen { pid: pid.as_raw_pid(), started: now.started };
-        let dead = matches!(now.state, b'Z' | b'X' | b'x');
         let still = what == Do::Freeze && matches!(now.state, b'T' | b't');
-        if dead || still || !of(&seen) {
+        if now.is_dead() || still || !of(&seen) {
             continue;
         }
         if signal(pid, parent, me, what) && reached.insert(seen) {
@@ -117,6 +133,17 @@ pub(super) fn own_children() -> Vec<Pid> {
 /// container was started with: getsid(2) gives that 0 too, but the binding takes a 0 for an impossible number.
 pub(super) fn session(pid: Pid) -> Option<i32> {
     stat(pid).map(|s| s.session)
+}
+
+/// What this process has inherited, the newest first: its children in other sessions than its own, but not `known` ones. What a
+/// process starts itself is in its own session, and nobody can join one, so that no git that another thread runs is among them.
+pub(super) fn orphans(own: Option<i32>, known: &BTreeSet<i32>) -> Vec<(Pid, Orphan)> {
+    let inherited = |pid: Pid| {
+        let now = stat(pid).filter(|now| Some(now.session) != own)?;
+        let seen = Seen { pid: pid.as_raw_pid(), started: now.started };
+        Some((pid, Orphan { seen, group: Pid::from_raw(now.group), dead: now.is_dead() }))
+    };
+    own_children().into_iter().rev().filter(|pid| !known.contains(&pid.as_raw_pid())).filter_map(inherited).collect()
 }
 
 fn signal(pid: Pid, parent: Pid, me: Pid, what: Do) -> bool {

@@ -3,7 +3,7 @@
 
 use super::{Tally, World, side_by_side, wait};
 use crate::faults::escape::{PATTERNS, PRELUDE};
-use crate::faults::harness::{Guard, exists};
+use crate::faults::harness::{Guard, eventually, exists};
 use crate::faults::sweep::Sweep;
 use crate::support::tree::is_there;
 use rustix::process::{Pid, Signal, kill_process};
@@ -146,6 +146,23 @@ fn kill_table() {
     println!("{table}");
 }
 
+/// The first process of the namespace: starts the runner in a session of its own, as from a terminal, so that what is signalled is the
+/// runner alone; takes in orphans; says when the runner has ended.
+const INIT: &str = r#"
+use POSIX (); my $runner = fork;
+if ($runner == 0) { $ENV{WORLD_MARK} = delete $ENV{MARK}; POSIX::setsid(); exec @ARGV; POSIX::_exit(127) }
+while (1) {
+    my $who = waitpid(-1, 0);
+    if ($who == $runner) { open(my $f, '>', $ENV{ENDED}); close $f }
+    select(undef, undef, undef, 0.01) if $who < 0;
+}
+"#;
+
+fn oldest_child(of: Pid) -> Option<Pid> {
+    let children = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", of.as_raw_pid())).ok()?;
+    Pid::from_raw(children.split_ascii_whitespace().next()?.parse().ok()?)
+}
+
 fn one(
     how: &fn(&World, &str, Fault) -> Option<Vec<String>>,
     fault: Fault,
@@ -170,11 +187,13 @@ fn one(
     // The directory is one word in the environment, which every runner hands on but vplan, which is asked to.
     let step = step.replacen("perl", &format!("env BENCH={} perl", world.project.root().display()), 1);
     let command = how(&world, &step, fault)?;
-    // A session of its own, as from a terminal: what is signalled is the runner alone.
-    let mut runner = Command::new("setsid");
-    runner.args(&command).current_dir(world.project.root()).env("WORLD_MARK", world.mark.split('=').nth(1).unwrap());
-    runner.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let mut runner = Guard(runner.spawn().unwrap());
+    // A PID namespace of their own: chains of processes that fork and exit cannot be caught otherwise, and would fill the machine.
+    let mut inside = Command::new("unshare");
+    inside.args(["--pid", "--fork", "--kill-child", "--mount-proc", "perl", "-e", INIT]).args(&command);
+    inside.current_dir(world.project.root()).env("ENDED", world.project.path("ended"));
+    inside.env("MARK", world.mark.split('=').nth(1).unwrap());
+    inside.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut inside = Guard(inside.spawn().unwrap());
     tally.count("tried");
     let until = |limit: u64, holds: &mut dyn FnMut() -> bool| {
         let start = Instant::now();
@@ -182,24 +201,34 @@ fn one(
             std::thread::sleep(Duration::from_millis(5));
         }
     };
-    until(60, &mut || exists(&ready) || runner.0.try_wait().unwrap().is_some());
-    let pid = Pid::from_child(&runner.0);
+    let ended = || exists(&world.project.path("ended"));
+    let mut runner = None;
+    until(60, &mut || {
+        runner = runner.or_else(|| oldest_child(oldest_child(Pid::from_child(&inside.0))?));
+        runner.is_some() && exists(&ready) || ended()
+    });
+    let signal = |signal| {
+        let _ = runner.filter(|_| !ended()).map(|pid| kill_process(pid, signal));
+    };
     match fault {
         Fault::End | Fault::Limit => {}
-        Fault::Interrupt => drop(kill_process(pid, Signal::INT).is_ok()),
-        Fault::Kill => drop(kill_process(pid, Signal::KILL).is_ok()),
+        Fault::Interrupt => signal(Signal::INT),
+        Fault::Kill => signal(Signal::KILL),
     }
-    until(15, &mut || runner.0.try_wait().unwrap().is_some());
-    if runner.0.try_wait().unwrap().is_none() {
+    until(15, &mut || ended());
+    if !ended() {
         tally.count("hung");
-        runner.0.kill().unwrap();
+        signal(Signal::KILL);
+        until(15, &mut || ended());
     }
-    wait(&mut runner);
     until(2, &mut || world.survivors().is_empty());
     if !world.survivors().is_empty() {
         tally.count("survived");
         tally.count(&format!("survived: {name}"));
     }
-    world.clear_away();
+    inside.0.kill().unwrap();
+    wait(&mut inside);
+    // Nobody can be left in a namespace whose first process is gone.
+    eventually("they are gone", || world.survivors().is_empty());
     Some(tally)
 }
