@@ -95,7 +95,7 @@ fn is_certain(asked: &Asked) -> bool {
     let plain = |goal: &String| !goal.is_empty() && !goal.contains(['.', '/', '%', '(', '$']);
     match asked.kind {
         AskedKind::Script => !asked.lenient,
-        AskedKind::MakeGoal => !asked.lenient && asked.names.iter().all(plain),
+        AskedKind::MakeGoal => asked.names.iter().all(plain),
         AskedKind::OtherGoal => false,
     }
 }
@@ -153,4 +153,80 @@ fn stays_as_it_is(plan: &Plan, asked: &Asked, facts: &Facts, consulted: &mut BTr
         yes
     });
     tracked && !paths.iter().any(produced)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::word::Word;
+    use crate::recover::bare::plan_of_lines;
+
+    fn path(text: &str) -> RepoPath {
+        RepoPath::parse(text.as_bytes()).unwrap()
+    }
+
+    fn list(names: &[&str]) -> Answer {
+        Answer::List(names.iter().map(|n| Word::from(*n)).collect())
+    }
+
+    #[test]
+    fn what_is_certain_to_fail() {
+        let mut facts = Facts::default();
+        facts.add(Question::Scripts(RepoPath::root()), list(&["lint"]));
+        facts.add(Question::MakeTargets(RepoPath::root()), list(&["all"]));
+        for file in ["package.json", "Makefile"] {
+            facts.add(Question::Tracked(path(file)), Answer::Word(Certainty::Yes));
+        }
+        for goal in ["y", "a.o"] {
+            for suffix in IMPLICIT {
+                facts.add(Question::Exists(path(&format!("{goal}{suffix}"))), Answer::Word(Certainty::No));
+            }
+        }
+        let plan = plan_of_lines(&[
+            "npm run x",
+            "make y",
+            "make | tee log",
+            "npm run lint",
+            "make all",
+            // It may be a program.
+            "pnpm x",
+            // A rule for all objects may make it.
+            "make a.o",
+            // There may be a z.c.
+            "make z",
+        ]);
+        let failure = |n: usize, code, rule: &str, evidence: &str| Failure {
+            step: format!("command-{n}"),
+            code,
+            rule: rule.to_owned(),
+            evidence: evidence.to_owned(),
+        };
+        let want = [
+            failure(1, FailureCode::MissingScript, "script-not-declared", "package.json declares no script `x`"),
+            failure(2, FailureCode::MissingMakeTarget, "goal-not-declared", "the makefile has no goal `y`"),
+            failure(3, FailureCode::UnsupportedFormat, "unsupported-command", "`|` needs a shell"),
+        ];
+        assert_eq!(crate::recover::foreseen(&plan, &facts), want);
+    }
+
+    #[test]
+    fn no_more_is_asked_than_decides() {
+        let word = |question: &Question| String::from_utf8(question.to_word().as_bytes().to_vec()).unwrap();
+        let none = Facts::default();
+        let mut declared = Facts::default();
+        declared.add(Question::Scripts(RepoPath::root()), list(&["x"]));
+        let mut missing = Facts::default();
+        missing.add(Question::Scripts(RepoPath::root()), list(&[]));
+        for (line, facts, want) in [
+            ("cargo test", &none, &[][..]),
+            ("npm run x", &none, &["scripts:."]),
+            ("npm run x", &declared, &[]),
+            ("npm run x", &missing, &["base-scripts:.", "tracked:package.json"]),
+            ("cd web && npm run x", &none, &["scripts:web"]),
+            ("make && cd a && make", &none, &["make-targets:.", "make-targets:a"]),
+        ] {
+            let got: Vec<String> = needed(&plan_of_lines(&[line]), facts).iter().map(word).collect();
+            assert_eq!(got, want, "{line}");
+        }
+    }
 }
