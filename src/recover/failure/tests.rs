@@ -434,6 +434,27 @@ fn structure_comes_first() {
     );
 }
 
+/// Before anything that was seen, since it was never started.
+#[test]
+fn a_command_that_is_none() {
+    use crate::base::command::UnsupportedReason as Why;
+    let line = crate::recover::bare::plan_of_lines(&["make | tee log"]);
+    for (why, text, want) in [
+        (Why::Operator, "|", "`|` needs a shell"),
+        (Why::Expansion, "$HOME", "`$HOME` needs a shell"),
+        (Why::Quote, "'", "`'` is not how a command is written"),
+        (Why::Empty, "", "`make | tee log` is not how a command is written"),
+    ] {
+        let mut plan = line.clone();
+        if let Some(unsupported) = &mut plan.steps[0].unsupported {
+            (unsupported.reason, unsupported.text) = (why, text.to_owned());
+        }
+        let late = Evidence { timed_out: true, ..Evidence::default() };
+        let got = classify(&plan, 0, &late, &Facts::default());
+        assert_eq!((got.code, got.evidence.as_str()), (Code::UnsupportedFormat, want));
+    }
+}
+
 #[test]
 fn what_decided_is_told() {
     let missing = evidence(1, "", "npm warn x\n  \nnpm error   Missing script: \"x\"\n");
