@@ -225,8 +225,54 @@ mod tests {
             ("cd web && npm run x", &none, &["scripts:web"]),
             ("make && cd a && make", &none, &["make-targets:.", "make-targets:a"]),
         ] {
-            let got: Vec<String> = needed(&plan_of_lines(&[line]), facts).iter().map(word).collect();
-            assert_eq!(got, want, "{line}");
+            let asked = crate::recover::preflight_questions(&plan_of_lines(&[line]), facts);
+            assert_eq!(asked.iter().map(word).collect::<Vec<_>>(), want, "{line}");
         }
+    }
+
+    /// Unless git tracks it, and no step says that it makes it, an earlier step may write what declares the name.
+    #[test]
+    fn what_an_earlier_step_may_make() {
+        for (lines, tracked, produces, want) in [
+            (&["npm run x"][..], Certainty::Unknown, None, &["command-1"][..]),
+            (&["npm run lint", "npm run x"], Certainty::Unknown, None, &[]),
+            (&["npm run lint", "npm run x"], Certainty::No, None, &[]),
+            (&["npm run lint", "npm run x"], Certainty::Yes, None, &["command-2"]),
+            (&["npm run lint", "npm run x"], Certainty::Yes, Some("dist/**"), &["command-2"]),
+            (&["npm run lint", "npm run x"], Certainty::Yes, Some("*.json"), &[]),
+        ] {
+            let mut facts = Facts::default();
+            facts.add(Question::Scripts(RepoPath::root()), list(&["lint"]));
+            facts.add(Question::Tracked(path("package.json")), Answer::Word(tracked));
+            let mut plan = plan_of_lines(lines);
+            plan.steps[0].produces =
+                produces.map(|glob| crate::base::glob::Glob::parse(glob).unwrap()).into_iter().collect();
+            let failed: Vec<String> = foreseen(&plan, &facts).into_iter().map(|f| f.step).collect();
+            assert_eq!(failed, want, "{lines:?} {tracked:?} {produces:?}");
+        }
+    }
+
+    /// A plan says what it was repaired by, and what it knew before is not asked twice.
+    #[test]
+    fn what_it_depended_on_is_recorded() {
+        let mut facts = Facts::default();
+        facts.add(Question::Scripts(RepoPath::root()), list(&["lint"]));
+        facts.add(Question::BaseScripts(RepoPath::root()), list(&["lint"]));
+        facts.add(Question::MakeTargets(RepoPath::root()), list(&["all"]));
+        let known = |plan: &Plan| plan.facts.iter().map(|f| (f.question.clone(), f.answer.clone())).collect::<Vec<_>>();
+        let scripts = (Question::Scripts(RepoPath::root()), list(&["lint"]));
+        let base = (Question::BaseScripts(RepoPath::root()), list(&["lint"]));
+        let sealed = digest::seal(plan_of_lines(&["npm run lint"]));
+        let looked = repair(sealed.clone(), &facts);
+        assert_eq!(known(&looked), [scripts.clone()]);
+        assert_eq!(looked.digest, Some(digest::digest(&looked)));
+        assert_ne!(looked.digest, sealed.digest);
+        assert_eq!(repair(looked.clone(), &facts), looked);
+        let repaired = repair(plan_of_lines(&["npm run x", "npm run lint"]), &facts);
+        assert_eq!((known(&repaired), repaired.digest), (vec![scripts.clone(), base], None));
+        // What has become known since counts.
+        let mut old = sealed;
+        old.facts = vec![Fact { answer: Answer::Word(Certainty::Unknown), question: scripts.0.clone() }];
+        assert_eq!(known(&repair(old, &facts)), [scripts]);
     }
 }
