@@ -264,7 +264,7 @@ mod tests {
         let base = (Question::BaseScripts(RepoPath::root()), list(&["lint"]));
         let sealed = digest::seal(plan_of_lines(&["npm run lint"]));
         let looked = repair(sealed.clone(), &facts);
-        assert_eq!(known(&looked), [scripts.clone()]);
+        assert_eq!(known(&looked), std::slice::from_ref(&scripts));
         assert_eq!(looked.digest, Some(digest::digest(&looked)));
         assert_ne!(looked.digest, sealed.digest);
         assert_eq!(repair(looked.clone(), &facts), looked);
