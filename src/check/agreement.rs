@@ -201,7 +201,7 @@ fn pass(terms: &Terms<'_>, evidence: &Evidence, exit: i32) -> Outcome {
     if reading.errors == 0 && reading.warnings == 0 {
         return Outcome::PASSED;
     }
-    let within = limit(terms.output.max_errors, reading.errors > 0);
+    let within = limit(terms.output.max_errors, true);
     let errors = (reading.errors > 0).then(|| format!("{}{within}", many(reading.errors, "error")));
     let warnings = (reading.warnings > 0).then(|| many(reading.warnings, "warning"));
     let detail = [errors, warnings].into_iter().flatten().collect::<Vec<_>>().join(", ");
@@ -573,6 +573,13 @@ mod tests {
                 1,
                 Reading { tests: counts(3, 0), ..Reading::default() },
                 "exit code 1, but its output shows no failure: 3 tests passed".to_owned(),
+            ),
+            // That none ran is no good news.
+            (
+                Kind::Lint,
+                1,
+                Reading { tests: counts(0, 0), ..Reading::default() },
+                "exit code 1, but its output shows no failure".to_owned(),
             ),
         ] {
             let terms =

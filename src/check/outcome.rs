@@ -390,6 +390,50 @@ mod tests {
         assert_eq!(judge(&three, &exited(0)).detail.as_deref(), Some("exit code 0; accepted: 3"));
     }
 
+    /// An answer counts only if it is whole, and its process ended well.
+    #[test]
+    fn judges() {
+        use super::super::evidence::Captured;
+        let pass = br#"{"reasoning":"fine","verdict":"pass"}"#;
+        let fail = br#"{"reasoning":" too\nshort ","verdict":"fail"}"#;
+        let said = |answer: &[u8], more: u64| {
+            let all = Captured::from(answer);
+            Evidence { stdout: Captured { total: all.total + more, ..all }, ..exited(0) }
+        };
+        for (evidence, status, cause, detail) in [
+            (said(pass, 0), Status::Passed, None, None),
+            (said(fail, 0), Status::Failed, Some(Cause::Judged), Some("the judge says no: too\\nshort")),
+            // What was cut off may have said something else.
+            (
+                said(pass, 1),
+                Status::Errored,
+                Some(Cause::BadAnswer),
+                Some("the judge's answer has more than 65536 bytes"),
+            ),
+            (
+                said(b"pass", 0),
+                Status::Errored,
+                Some(Cause::BadAnswer),
+                Some("the judge's answer cannot be used: the answer is not one JSON object"),
+            ),
+            (
+                Evidence { exit: Some(1), ..said(pass, 0) },
+                Status::Errored,
+                Some(Cause::BadAnswer),
+                Some("the judge gave no answer: it ended with exit code 1"),
+            ),
+            (
+                Evidence { exit: None, ..said(pass, 0) },
+                Status::Errored,
+                Some(Cause::Lost),
+                Some("how it ended is not known"),
+            ),
+        ] {
+            let outcome = judge(&terms(Kind::Judge), &evidence);
+            assert_eq!((outcome.status, outcome.cause, outcome.detail.as_deref()), (status, cause, detail));
+        }
+    }
+
     #[test]
     fn words_are_those_of_the_json() {
         for cause in [Cause::ExitCode, Cause::NoJudge, Cause::FailFast, Cause::OutputUnread, Cause::SkipExit] {

@@ -401,6 +401,7 @@ mod tests {
         {
             let (next, recorded) = record(&ledger, &terms, &round(subject, what));
             assert_eq!((recorded.counter, recorded.no_change), (counter, no_change), "{subject} {what}");
+            assert_eq!(next.entry(subject).map(|e| e.no_change), Some(no_change), "{subject} {what}");
             ledger = next;
         }
         assert_eq!(ledger.rounds, 5);

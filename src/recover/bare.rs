@@ -174,3 +174,101 @@ pub fn plan_of_words(commands: &[&str]) -> Plan {
     };
     bare_plan(&commands.iter().map(command).collect::<Vec<_>>())
 }
+
+/// The same where ` && ` makes a conjunction, ` | ` what cannot be expressed, and `NAME=value` may stand in front.
+#[cfg(test)]
+pub(super) fn plan_of_lines(lines: &[&str]) -> Plan {
+    use crate::base::command::{Link, Unsupported, UnsupportedReason};
+    let unsupported = |text: &str, chain: Vec<Link>| {
+        let reason = UnsupportedReason::Operator;
+        Unsupported { chain, offset: 0, reason, text: text.to_owned() }
+    };
+    let words = |part: &str| -> (Env, Vec<Word>) {
+        let (env, argv): (Vec<&str>, Vec<&str>) = part.split(' ').partition(|w| w.contains('='));
+        let pair = |w: &str| w.split_once('=').map(|(name, value)| (name.to_owned(), Word::from(value)));
+        (env.into_iter().filter_map(pair).collect(), argv.into_iter().map(Word::from).collect())
+    };
+    let link = |part: &str| match part.strip_prefix("cd ") {
+        Some(dir) => Link::ChangeDirectory { cd: Word::from(dir) },
+        None if part.contains(" | ") => {
+            Link::Other { text: part.to_owned(), unsupported: Box::new(unsupported("|", Vec::new())) }
+        }
+        None => {
+            let (env, argv) = words(part);
+            Link::Run { argv, env }
+        }
+    };
+    let command = |line: &&str| {
+        let text = (*line).to_owned();
+        if line.contains(" && ") {
+            let chain = line.split(" && ").map(link).collect();
+            return Command::Unsupported { text, unsupported: unsupported("&&", chain) };
+        }
+        if line.contains(" | ") {
+            return Command::Unsupported { text, unsupported: unsupported("|", Vec::new()) };
+        }
+        let (env, argv) = words(line);
+        Command::Argv { env, pieces: argv.into_iter().map(Piece::Word).collect() }
+    };
+    bare_plan(&lines.iter().map(command).collect::<Vec<_>>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::facts::Facts;
+    use crate::recover::recover;
+
+    #[test]
+    fn an_explicit_step_has_the_settings_of_run() {
+        let plan = plan_of_lines(&["CI=1 make x", "a | b"]);
+        let [first, second] = plan.steps.as_slice() else { panic!("{plan:?}") };
+        assert_eq!((first.id.as_str(), first.command.as_str()), ("command-1", "CI=1 make x"));
+        assert_eq!(first.env, Env::from([("CI".to_owned(), Word::from("1"))]));
+        assert_eq!((first.exit.as_slice(), first.timeout_ms), (&[0][..], Kind::Run.default_timeout_ms()));
+        assert!(first.argv.is_some() && first.unsupported.is_none());
+        assert_eq!((second.id.as_str(), second.command.as_str()), ("command-2", "a | b"));
+        assert!(second.argv.is_none() && second.unsupported.is_some());
+    }
+
+    fn refused(commands: &[&str], failures: &[Failure]) -> String {
+        match answer(recover(&plan_of_words(commands), failures, &Facts::default()), failures) {
+            Answer::Refused { refused, .. } => refused,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_refusal_says_why_once() {
+        use FailureCode::{Failed, MissingScript, Timeout};
+        assert_eq!(refused(&["a"], &[]), "nothing failed");
+        assert_eq!(refused(&["a"], &[given(1, Failed)]), "no rule repairs `verification_command_failed`");
+        assert_eq!(
+            refused(&["a", "b", "c"], &[given(1, Timeout), given(2, Failed), given(3, Timeout)]),
+            "no rule repairs `verification_command_failed`, `verification_timeout`"
+        );
+        let both = [given(1, MissingScript), given(2, MissingScript)];
+        assert_eq!(
+            refused(&["npm run x", "npm run y"], &both),
+            "drop-missing-script: no step that verifies something would remain"
+        );
+    }
+
+    #[test]
+    fn an_answer_tells_both_lists() {
+        let failures = [given(1, FailureCode::UnsupportedFormat)];
+        let plan = plan_of_lines(&["cd web && make", "make"]);
+        let Answer::Rewritten { coverage, next_commands, next_steps, previous_commands, recovery_rule, .. } =
+            answer(recover(&plan, &failures, &Facts::default()), &failures)
+        else {
+            panic!("not repaired");
+        };
+        assert_eq!((coverage, recovery_rule.as_str()), (Coverage::Full, "hoist-directory"));
+        assert_eq!(
+            (previous_commands, next_commands),
+            (vec!["cd web && make".into(), "make".into()], vec!["make".to_owned(); 2])
+        );
+        let dirs: Vec<String> = next_steps.iter().map(|s| format!("{}@{}", s.command, s.dir)).collect();
+        assert_eq!(dirs, ["make@web", "make@."]);
+    }
+}

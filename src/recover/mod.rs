@@ -129,11 +129,10 @@ pub fn recover(plan: &Plan, failures: &[Failure], facts: &Facts) -> Recovery {
     let mut known: Vec<(usize, Failure)> = failures.iter().filter_map(|f| Some((index(f)?, f.clone()))).collect();
     known.sort();
     known.dedup();
-    let failures: Vec<Failure> = known.iter().map(|(_, failure)| failure.clone()).collect();
     let mut refusals = Vec::new();
     for (index, failure) in &known {
         let Some(step) = plan.steps.get(*index) else { continue };
-        let case = Case { plan, index: *index, step, failures: &failures, facts };
+        let case = Case { plan, index: *index, step, failures, facts };
         for rule in rules::ALL.into_iter().filter(|rule| rule.fires_on == failure.code) {
             let reason = match (rule.rewrite)(&case) {
                 None => {
@@ -181,4 +180,63 @@ pub fn foreseen(plan: &Plan, facts: &Facts) -> Vec<Failure> {
 #[must_use]
 pub fn preflight_questions(plan: &Plan, facts: &Facts) -> BTreeSet<Question> {
     preflight::needed(plan, facts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bare::{given, plan_of_lines, plan_of_words};
+
+    #[test]
+    fn a_rule_applies_only_where_the_policy_names_it() {
+        let mut plan = plan_of_words(&["npm run x", "npm run lint"]);
+        let failures = [given(1, FailureCode::MissingScript)];
+        plan.policy.recover = vec!["drop-missing-make-target".to_owned()];
+        let refusal = Refusal {
+            reason: "the plan's policy does not allow it".to_owned(),
+            recovery_rule: "drop-missing-script".to_owned(),
+            step: "command-1".to_owned(),
+        };
+        assert_eq!(recover(&plan, &failures, &Facts::default()), Recovery::Refused(vec![refusal]));
+        plan.policy.recover = vec!["drop-missing-script".to_owned()];
+        let Recovery::Rewritten { rewrite, .. } = recover(&plan, &failures, &Facts::default()) else {
+            panic!("not repaired");
+        };
+        assert_eq!(rewrite.dropped, ["command-1"]);
+    }
+
+    #[test]
+    fn what_a_step_asks_of_the_repository() {
+        for (command, want) in [
+            ("npm run x", &["scripts:.", "base-scripts:."][..]),
+            ("make -C web x", &["make-targets:web", "base-make-targets:web"]),
+            ("env CI=1 npm run x", &["scripts:.", "base-scripts:."]),
+            ("npm run x -w a", &[]),
+            ("make -f other.mk x", &[]),
+            ("cargo test", &[]),
+        ] {
+            let plan = plan_of_words(&[command]);
+            let asked = questions(&plan, 0)
+                .iter()
+                .map(|q| String::from_utf8(q.to_word().as_bytes().to_vec()).unwrap())
+                .collect::<Vec<_>>();
+            assert_eq!(asked, want, "{command}");
+            assert!(questions(&plan, 1).is_empty());
+        }
+    }
+
+    /// A failure of a step that is not there is nobody's, also after steps were given new ids.
+    #[test]
+    fn no_new_step_is_called_as_one_that_failed() {
+        let mut plan = plan_of_lines(&["make && make x", "make y"]);
+        plan.steps[1].id = "command-1-1".to_owned();
+        let elsewhere = |id: &str| Failure { step: id.to_owned(), ..given(1, FailureCode::MissingMakeTarget) };
+        let failures = [elsewhere("command-1-2"), given(1, FailureCode::UnsupportedFormat)];
+        let Recovery::Rewritten { plan, .. } = recover(&plan, &failures, &Facts::default()) else {
+            panic!("not repaired");
+        };
+        let ids: Vec<&str> = plan.steps.iter().map(|s| s.id.as_str()).collect();
+        assert_eq!(ids, ["command-1-3", "command-1-4", "command-1-1"]);
+        assert_eq!(recover(&plan, &failures, &Facts::default()), Recovery::NotApplicable);
+    }
 }

@@ -95,7 +95,7 @@ fn is_certain(asked: &Asked) -> bool {
     let plain = |goal: &String| !goal.is_empty() && !goal.contains(['.', '/', '%', '(', '$']);
     match asked.kind {
         AskedKind::Script => !asked.lenient,
-        AskedKind::MakeGoal => !asked.lenient && asked.names.iter().all(plain),
+        AskedKind::MakeGoal => asked.names.iter().all(plain),
         AskedKind::OtherGoal => false,
     }
 }
@@ -153,4 +153,126 @@ fn stays_as_it_is(plan: &Plan, asked: &Asked, facts: &Facts, consulted: &mut BTr
         yes
     });
     tracked && !paths.iter().any(produced)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::word::Word;
+    use crate::recover::bare::plan_of_lines;
+
+    fn path(text: &str) -> RepoPath {
+        RepoPath::parse(text.as_bytes()).unwrap()
+    }
+
+    fn list(names: &[&str]) -> Answer {
+        Answer::List(names.iter().map(|n| Word::from(*n)).collect())
+    }
+
+    #[test]
+    fn what_is_certain_to_fail() {
+        let mut facts = Facts::default();
+        facts.add(Question::Scripts(RepoPath::root()), list(&["lint"]));
+        facts.add(Question::MakeTargets(RepoPath::root()), list(&["all"]));
+        for file in ["package.json", "Makefile"] {
+            facts.add(Question::Tracked(path(file)), Answer::Word(Certainty::Yes));
+        }
+        for goal in ["y", "a.o"] {
+            for suffix in IMPLICIT {
+                facts.add(Question::Exists(path(&format!("{goal}{suffix}"))), Answer::Word(Certainty::No));
+            }
+        }
+        let plan = plan_of_lines(&[
+            "npm run x",
+            "make y",
+            "make | tee log",
+            "npm run lint",
+            "make all",
+            // It may be a program.
+            "pnpm x",
+            // A rule for all objects may make it.
+            "make a.o",
+            // There may be a z.c.
+            "make z",
+        ]);
+        let failure = |n: usize, code, rule: &str, evidence: &str| Failure {
+            step: format!("command-{n}"),
+            code,
+            rule: rule.to_owned(),
+            evidence: evidence.to_owned(),
+        };
+        let want = [
+            failure(1, FailureCode::MissingScript, "script-not-declared", "package.json declares no script `x`"),
+            failure(2, FailureCode::MissingMakeTarget, "goal-not-declared", "the makefile has no goal `y`"),
+            failure(3, FailureCode::UnsupportedFormat, "unsupported-command", "`|` needs a shell"),
+        ];
+        assert_eq!(crate::recover::foreseen(&plan, &facts), want);
+    }
+
+    #[test]
+    fn no_more_is_asked_than_decides() {
+        let word = |question: &Question| String::from_utf8(question.to_word().as_bytes().to_vec()).unwrap();
+        let none = Facts::default();
+        let mut declared = Facts::default();
+        declared.add(Question::Scripts(RepoPath::root()), list(&["x"]));
+        let mut missing = Facts::default();
+        missing.add(Question::Scripts(RepoPath::root()), list(&[]));
+        for (line, facts, want) in [
+            ("cargo test", &none, &[][..]),
+            ("npm run x", &none, &["scripts:."]),
+            ("npm run x", &declared, &[]),
+            ("npm run x", &missing, &["base-scripts:.", "tracked:package.json"]),
+            ("cd web && npm run x", &none, &["scripts:web"]),
+            ("make && cd a && make", &none, &["make-targets:.", "make-targets:a"]),
+        ] {
+            let asked = crate::recover::preflight_questions(&plan_of_lines(&[line]), facts);
+            assert_eq!(asked.iter().map(word).collect::<Vec<_>>(), want, "{line}");
+        }
+    }
+
+    /// Unless git tracks it, and no step says that it makes it, an earlier step may write what declares the name.
+    #[test]
+    fn what_an_earlier_step_may_make() {
+        for (lines, tracked, produces, want) in [
+            (&["npm run x"][..], Certainty::Unknown, None, &["command-1"][..]),
+            (&["npm run lint", "npm run x"], Certainty::Unknown, None, &[]),
+            (&["npm run lint", "npm run x"], Certainty::No, None, &[]),
+            (&["npm run lint", "npm run x"], Certainty::Yes, None, &["command-2"]),
+            (&["npm run lint", "npm run x"], Certainty::Yes, Some("dist/**"), &["command-2"]),
+            (&["npm run lint", "npm run x"], Certainty::Yes, Some("*.json"), &[]),
+        ] {
+            let mut facts = Facts::default();
+            facts.add(Question::Scripts(RepoPath::root()), list(&["lint"]));
+            facts.add(Question::Tracked(path("package.json")), Answer::Word(tracked));
+            let mut plan = plan_of_lines(lines);
+            plan.steps[0].produces =
+                produces.map(|glob| crate::base::glob::Glob::parse(glob).unwrap()).into_iter().collect();
+            let failed: Vec<String> = foreseen(&plan, &facts).into_iter().map(|f| f.step).collect();
+            assert_eq!(failed, want, "{lines:?} {tracked:?} {produces:?}");
+        }
+    }
+
+    /// A plan says what it was repaired by, and what it knew before is not asked twice.
+    #[test]
+    fn what_it_depended_on_is_recorded() {
+        let mut facts = Facts::default();
+        facts.add(Question::Scripts(RepoPath::root()), list(&["lint"]));
+        facts.add(Question::BaseScripts(RepoPath::root()), list(&["lint"]));
+        facts.add(Question::MakeTargets(RepoPath::root()), list(&["all"]));
+        let known = |plan: &Plan| plan.facts.iter().map(|f| (f.question.clone(), f.answer.clone())).collect::<Vec<_>>();
+        let scripts = (Question::Scripts(RepoPath::root()), list(&["lint"]));
+        let base = (Question::BaseScripts(RepoPath::root()), list(&["lint"]));
+        let sealed = digest::seal(plan_of_lines(&["npm run lint"]));
+        let looked = repair(sealed.clone(), &facts);
+        assert_eq!(known(&looked), std::slice::from_ref(&scripts));
+        assert_eq!(looked.digest, Some(digest::digest(&looked)));
+        assert_ne!(looked.digest, sealed.digest);
+        assert_eq!(repair(looked.clone(), &facts), looked);
+        let repaired = repair(plan_of_lines(&["npm run x", "npm run lint"]), &facts);
+        assert_eq!((known(&repaired), repaired.digest), (vec![scripts.clone(), base], None));
+        // What has become known since counts.
+        let mut old = sealed;
+        old.facts = vec![Fact { answer: Answer::Word(Certainty::Unknown), question: scripts.0.clone() }];
+        assert_eq!(known(&repair(old, &facts)), [scripts]);
+    }
 }

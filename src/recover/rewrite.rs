@@ -112,3 +112,82 @@ pub(super) fn replace_predecessor(list: &mut Vec<String>, gone: &str, ids: &[Str
 pub(super) fn positions(steps: &[Step]) -> BTreeMap<String, usize> {
     steps.iter().enumerate().map(|(i, s)| (s.id.clone(), i)).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recover::bare::{given, plan_of_lines, plan_of_words};
+    use crate::recover::{FailureCode, rules};
+
+    #[test]
+    fn what_is_measured() {
+        for (lines, want) in [
+            (&["make"][..], (0, 1, 0)),
+            (&["a | b"], (1, 1, 0)),
+            // The command, `a`, `b`.
+            (&["a && b"], (3, 1, 0)),
+            // The command, `cd d`, the pipe and that it is one, `c`.
+            (&["cd d && a | b && c"], (5, 1, 0)),
+            (&["make clean", "test -f build/a", "make clean", "test -f out/b"], (0, 4, 3)),
+        ] {
+            let (unsupported, steps, misplaced) = want;
+            assert_eq!(measure(&plan_of_lines(lines)), Measure { unsupported, steps, misplaced }, "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn plans_that_may_be_run() {
+        type Edit = fn(&mut Plan);
+        for (edit, want) in [
+            ((|_| ()) as Edit, None),
+            (|p| *p = digest::seal(p.clone()), None),
+            (|p| p.steps[1].after = vec!["command-1".into()], None),
+            (|p| p.steps[0].after = vec!["command-2".into()], Some("`command-1` would not stand behind `command-2`")),
+            (|p| p.steps[1].needs = vec!["x".into()], Some("`command-2` would not stand behind `x`")),
+            (|p| p.steps[1].needs = vec!["command-2".into()], Some("`command-2` would not stand behind `command-2`")),
+            (|p| p.steps[1].id = "command-1".into(), Some("two steps would be called `command-1`")),
+            (
+                |p| {
+                    *p = digest::seal(p.clone());
+                    p.steps.truncate(1);
+                },
+                Some("the digest is another plan's"),
+            ),
+        ] {
+            let mut plan = plan_of_words(&["a", "b"]);
+            edit(&mut plan);
+            assert_eq!(well_formed(&plan).err().as_deref(), want);
+        }
+    }
+
+    #[test]
+    fn predecessors() {
+        let order = positions(&plan_of_words(&["a", "b", "c", "d"]).steps);
+        let id = |n: &usize| format!("command-{n}");
+        for (list, ids, want) in [
+            (&[1, 4][..], &[][..], &[1, 4][..]),
+            (&[2], &[], &[]),
+            (&[2, 4], &[1, 3], &[1, 3, 4]),
+            (&[2, 3], &[3], &[3]),
+            (&[4, 1, 2], &[3], &[1, 3, 4]),
+            (&[4, 1], &[3], &[4, 1]),
+        ] {
+            let mut got: Vec<String> = list.iter().map(id).collect();
+            replace_predecessor(&mut got, "command-2", &ids.iter().map(id).collect::<Vec<_>>(), &order);
+            assert_eq!(got, want.iter().map(id).collect::<Vec<_>>(), "{list:?} {ids:?}");
+        }
+    }
+
+    #[test]
+    fn the_trace_has_evidence_where_there_was_some() {
+        let before = plan_of_words(&["make x", "make"]);
+        for (evidence, want) in [("", None), ("no rule", Some("no rule"))] {
+            let failure = Failure { evidence: evidence.to_owned(), ..given(1, FailureCode::MissingMakeTarget) };
+            let change = Change { dropped: vec!["command-1".to_owned()], steps: before.steps[1..].to_vec() };
+            let (after, rewrite) = apply(&before, &rules::drop_missing_make_target::RULE, &failure, change);
+            assert_eq!(rewrite.evidence.as_deref(), want);
+            assert_eq!((after.digest, rewrite.next_digest), (None, None));
+            assert_eq!((rewrite.previous_commands.len(), rewrite.next_commands), (2, vec!["make".to_owned()]));
+        }
+    }
+}

@@ -172,7 +172,7 @@ mod tests {
     #[test]
     fn what_comes_after_the_end_is_not_said() {
         let steps: [&[(i32, u64)]; 2] = [&[(0, 100)], &[(0, 200)]];
-        for (at, counts) in [(50, true), (150, true), (199, true)] {
+        for (at, counts) in [(50, true), (150, true), (199, true), (200, false)] {
             let interrupt = Incidents { interrupts: vec![(at, Interrupt::Int)], record_fails: None };
             assert_eq!(played(steps, 2, None, &interrupt).ending.cancelled.is_some(), counts, "{at}");
             let full = Incidents { interrupts: Vec::new(), record_fails: Some(at) };
@@ -180,7 +180,28 @@ mod tests {
             // An interrupt says more than a full disk.
             let both = Incidents { interrupts: vec![(at, Interrupt::Int)], record_fails: Some(at) };
             let ending = played(steps, 2, None, &both).ending;
-            assert!(ending.cancelled.is_some() && ending.storage.is_none(), "{at}");
+            assert!(ending.cancelled.is_some() == counts && ending.storage.is_none(), "{at}");
         }
+    }
+
+    /// Nothing was running any more when it came, but there was more to do.
+    #[test]
+    fn what_comes_between_two_steps_is_said() {
+        let steps: [&[(i32, u64)]; 2] = [&[(0, 10)], &[(0, 10)]];
+        let interrupt = Incidents { interrupts: vec![(10, Interrupt::Int)], record_fails: None };
+        let cancelled = played(steps, 1, None, &interrupt);
+        assert_eq!(details(&cancelled), [None, Some("the run was interrupted")]);
+        assert_eq!(cancelled.ending.cancelled, Some(Interrupt::Int));
+        let full = played(steps, 1, None, &Incidents { interrupts: Vec::new(), record_fails: Some(10) });
+        assert!(full.ending.storage.is_some());
+    }
+
+    /// There was no time for another try, and nothing else was left to do.
+    #[test]
+    fn the_last_try_that_there_was_no_more_time_for() {
+        let none = Incidents { interrupts: Vec::new(), record_fails: None };
+        let played = played([&[(1, 100), (0, 5000)], &[(0, 1)]], 2, Some(100), &none);
+        assert_eq!(details(&played), [Some("exit code 1; the budget left no time for another try"), None]);
+        assert!(played.ending.budget_used);
     }
 }

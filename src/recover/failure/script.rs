@@ -73,7 +73,6 @@ const fn row(name: &'static str, tools: &'static [Tool], place: Place, lines: &'
 /// Whether something shows that the layer's script does exist, or that it was not asked for at all.
 fn exists(scene: &Scene<'_>, layer: &Layer) -> bool {
     layer.role != Role::Script
-        || layer.echoed
         || scene.body.is_some()
         || scene.names_a_program(layer)
         || declared(scene, layer) == Certainty::Yes
@@ -91,7 +90,7 @@ fn not_declared(scene: &Scene<'_>) -> Option<String> {
     if !scene.ended_badly() || scene.evidence.exit.is_none() || scene.body.is_some() {
         return None;
     }
-    let layer = scene.layers.iter().find(|l| l.role == Role::Script && !l.lenient && !l.echoed)?;
+    let layer = scene.layers.iter().find(|l| l.role == Role::Script && !l.lenient)?;
     let missing = asked_of(layer.clone())?.undeclared(scene.facts).into_iter().next()?;
     Some(format!("package.json declares no script `{}`", super::shown(&missing)))
 }

@@ -55,7 +55,7 @@ pub fn misplaced(plan: &Plan, index: usize) -> Option<Misplaced> {
     if producer.is_none() && !(is_bare(plan) && none_at_all()) {
         return None;
     }
-    let begin = producer.map_or(0, |p| p + 1);
+    let begin = producer.unwrap_or(0);
     let end = (index..plan.steps.len()).find(|i| part(*i) == Part::Producer).unwrap_or(plan.steps.len());
     let first = (begin..index).find(|i| part(*i) == Part::Cleanup)?;
     let checks: Vec<(usize, RepoPath)> =
@@ -105,6 +105,10 @@ fn matches(globs: &[Glob], path: &RepoPath) -> bool {
 }
 
 fn part(step: &Step, path: &RepoPath) -> Part {
+    if checked_path(step).is_some() {
+        // It looks, whatever is declared of it.
+        return Part::Bystander;
+    }
     match (step.produces.as_slice(), step.cleans.as_slice()) {
         ([], []) => by_command(step, path),
         (made, _) if matches(made, path) => Part::Producer,
@@ -327,6 +331,15 @@ mod tests {
             ("npx vitest run", Part::Bystander),
             ("echo hello", Part::Bystander),
             ("ninja clean", Part::Cleanup),
+            ("go build ./...", Part::Producer),
+            ("go vet ./...", Part::Bystander),
+            ("go test ./...", Part::Bystander),
+            ("tsc -p .", Part::Producer),
+            ("npx tsc --noEmit -p .", Part::Bystander),
+            ("rm -f build/x", Part::Bystander),
+            ("rm --force build", Part::Bystander),
+            ("rm --recursive build", Part::Cleanup),
+            ("rm src-r build", Part::Bystander),
         ] {
             assert_eq!(part(&plan_of_words(&[command]).steps[0], &path), want, "{command}");
         }
@@ -365,5 +378,44 @@ mod tests {
             let got = misplaced(&plan_of_words(commands), index).map(|m| (m.producer, m.cleanups, m.checks));
             assert_eq!(got, want, "{commands:?}");
         }
+    }
+    fn globs(texts: &[&str]) -> Vec<Glob> {
+        texts.iter().map(|t| Glob::parse(t).unwrap()).collect()
+    }
+
+    /// What a contract says of a step counts, and its command does not.
+    #[test]
+    fn declared_parts() {
+        let path = RepoPath::parse(b"build/x").unwrap();
+        for (command, produces, cleans, want) in [
+            ("make clean", &["build/**"][..], &[][..], Part::Producer),
+            ("make", &[], &["build/**"], Part::Cleanup),
+            ("make", &["dist/**"], &[], Part::Bystander),
+            ("make clean", &[], &["dist/**"], Part::Bystander),
+            ("make", &["dist/**"], &["build/**"], Part::Cleanup),
+            ("make", &["build/**"], &["build/**"], Part::Producer),
+            // It looks, whatever is said of it.
+            ("test -f build/x", &[], &["build/**"], Part::Bystander),
+        ] {
+            let mut step = plan_of_words(&[command]).steps.remove(0);
+            (step.produces, step.cleans) = (globs(produces), globs(cleans));
+            assert_eq!(part(&step, &path), want, "{command} {produces:?} {cleans:?}");
+        }
+    }
+
+    /// What stood before the first step is not known of a list; of a plan with a contract it is.
+    #[test]
+    fn without_a_producer_only_in_a_bare_list() {
+        let list = || plan_of_words(&["make clean", "test -f build/a"]);
+        assert!(misplaced(&list(), 1).is_some());
+        let mut planned = list();
+        planned.steps[0].origin = Origin::Contract;
+        assert_eq!(misplaced(&planned, 1), None);
+        let contract = crate::plan::ContractRef {
+            digest: crate::base::canon::Digest::of(b""),
+            imports: Vec::new(),
+            path: "contracts/verify.vplan".to_owned(),
+        };
+        assert_eq!(misplaced(&Plan { contract: Some(contract), ..list() }, 1), None);
     }
 }

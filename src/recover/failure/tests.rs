@@ -98,6 +98,9 @@ fn scripts() {
             ("bun run y", 1, "", "error: Script not found \"x\"\n", FAILED),
             ("node --run x", 1, "", "Missing script: \"x\" for /repo/package.json\n\nAvailable scripts are:\n", SCRIPT),
             ("cargo test", 101, npm, npm, FAILED),
+            ("npx x", 1, "", npm, FAILED),
+            // A script may be called like a program.
+            ("npm run npm", 1, "", "npm error Missing script: \"npm\"\n", SCRIPT),
         ][..],
         &Facts::default(),
     );
@@ -121,9 +124,13 @@ fn scripts_by_facts() {
             ("pnpm y", 1, "", "", FAILED),
             ("yarn y", 1, "", "", FAILED),
             ("pnpm run y", 1, "", "", SCRIPT),
+            ("node --run y", 1, "", "", SCRIPT),
+            ("npm run y", 0, "", "", FAILED),
         ],
         &declared,
     );
+    let unseen = classify(&plan_of_words(&["npm run y"]), 0, &Evidence::default(), &declared);
+    assert_eq!(unseen.code, FAILED, "it may never have been started");
     let mut unknown = Facts::default();
     unknown.add(Question::Scripts(RepoPath::root()), Answer::Word(crate::plan::facts::Certainty::Unknown));
     check(&[("npm run y", 1, "", "", FAILED), ("npm run x", 1, "", npm, SCRIPT)], &unknown);
@@ -157,6 +164,14 @@ fn goals() {
             ("make y", 2, "", "make: *** No rule to make target 'x'.  Stop.\n", FAILED),
             ("make x", 2, "make: *** No rule to make target 'x'.  Stop.\n", "", FAILED),
             ("python3 -m unittest", 1, "", "make: *** No rule to make target 'x'.  Stop.\n", FAILED),
+            // A goal of the script, which is not what the command asks for.
+            (
+                "npm run e2e",
+                2,
+                "\n> demo@1.0.0 e2e\n> CI=1 make x\n\n",
+                "make: *** No rule to make target 'x'.  Stop.\n",
+                FAILED,
+            ),
             ("ninja x", 1, "", "ninja: error: unknown target 'x'\n", GOAL),
             ("ninja cc", 1, "", "ninja: error: unknown target 'cc', did you mean 'c'?\n", GOAL),
             ("just x", 1, "", "error: Justfile does not contain recipe `x`\nDid you mean `y`?\n", GOAL),
@@ -186,6 +201,16 @@ fn test_runners() {
             ("npm test", 1, &echo("node t.js"), vitest, FAILED),
             ("npm test", 1, &echo("jest"), vitest, FAILED),
             ("npm test --silent", 1, "", vitest, TESTS),
+            (
+                "npm test",
+                1,
+                "\n> demo@1.0.0 pretest\n> vitest run\n\n\n> demo@1.0.0 test\n> node t.js\n\n",
+                vitest,
+                FAILED,
+            ),
+            ("yarn test", 1, "yarn run v1.22.22\n$ node t.js\n", vitest, FAILED),
+            ("yarn test", 1, "yarn run v1.22.22\n  $ vitest run\n$ node t.js\n", vitest, FAILED),
+            ("bun run test", 1, "", &format!("$ node t.js\n{vitest}"), FAILED),
             ("yarn test", 1, "yarn run v1.22.22\n$ vitest run\n", vitest, TESTS),
             ("bun run test", 1, "", &format!("$ vitest run\n{vitest}"), TESTS),
             ("make test", 2, "", vitest, FAILED),
@@ -242,12 +267,29 @@ fn setup() {
             ("./check.sh", 127, "", "", FAILED),
             ("./check.sh", 1, "", "./check.sh: line 3: shellcheck: command not found\n", FAILED),
             ("cargo test", 101, "sh: 1: foo: not found\n", "", FAILED),
+            // Not everything that is said with 127 is said by who started it.
+            ("cargo test", 127, "", "sh: 1: foo: not found\n", FAILED),
+            ("pnpm test", 1, "Tests:       1 failed, 1 total\n", "sh: 1: nosuchtool: not found\n", FAILED),
             ("env nosuch", 127, "", "env: ‘nosuch’: No such file or directory\n", SETUP),
             (
                 "make test",
                 2,
                 "nosuchtool x\n",
                 "make: nosuchtool: No such file or directory\nmake: *** [Makefile:4: test] Error 127\n",
+                SETUP,
+            ),
+            (
+                "env CI=1 make test",
+                2,
+                "",
+                "make: nosuchtool: No such file or directory\nmake: *** [Makefile:4: test] Error 127\n",
+                SETUP,
+            ),
+            (
+                "env CI=1 make -f no.mk x",
+                2,
+                "",
+                "make: no.mk: No such file or directory\nmake: *** No rule to make target 'no.mk'.  Stop.\n",
                 SETUP,
             ),
             ("make", 2, "", "make: *** No targets specified and no makefile found.  Stop.\n", SETUP),
@@ -325,6 +367,10 @@ fn setup() {
                 SETUP,
             ),
             ("node x.js", 1, "", "Error: Cannot find module '/r/x.js'\n", FAILED),
+            ("node x.js", 0, "", "Error: Cannot find module 'lodash'\n", FAILED),
+            ("cargo test", 101, "", "Error: Cannot find module 'lodash'\n", FAILED),
+            // A test of it printed this.
+            ("npx jest", 1, "Tests:       1 failed, 1 total\n", "Error: Cannot find module 'lodash'\n", FAILED),
             ("npx tsc", 2, "src/a.ts(1,20): error TS2307: Cannot find module './b'.\n", "", FAILED),
             ("pnpm vitest run", 254, " ERR_PNPM_RECURSIVE_EXEC_FIRST_FAIL  Command \"vitest\" not found\n", "", SETUP),
             ("yarn eslint .", 1, "", "error Command \"eslint\" not found.\n", SETUP),
@@ -377,8 +423,86 @@ fn structure_comes_first() {
         let got = classify(&plan, 0, &evidence, &Facts::default());
         assert_eq!((got.code, got.rule.as_str()), (want, rule), "{evidence:?}");
     }
-    let got = classify(&plan_of_words(&["timeout 5 make"]), 0, &evidence(124, "", ""), &Facts::default());
-    assert_eq!(got.code, Code::Timeout);
+    check(
+        &[
+            ("timeout 5 make", 124, "", "", Code::Timeout),
+            ("timeout 5 make", 2, "", "", FAILED),
+            ("env CI=1 make", 124, "", "", FAILED),
+            ("./timeout.sh", 124, "", "", FAILED),
+        ],
+        &Facts::default(),
+    );
+}
+
+/// Before anything that was seen, since it was never started.
+#[test]
+fn a_command_that_is_none() {
+    use crate::base::command::UnsupportedReason as Why;
+    let line = crate::recover::bare::plan_of_lines(&["make | tee log"]);
+    for (why, text, want) in [
+        (Why::Operator, "|", "`|` needs a shell"),
+        (Why::Expansion, "$HOME", "`$HOME` needs a shell"),
+        (Why::Quote, "'", "`'` is not how a command is written"),
+        (Why::Empty, "", "`make | tee log` is not how a command is written"),
+    ] {
+        let mut plan = line.clone();
+        if let Some(unsupported) = &mut plan.steps[0].unsupported {
+            (unsupported.reason, unsupported.text) = (why, text.to_owned());
+        }
+        let late = Evidence { timed_out: true, ..Evidence::default() };
+        let got = classify(&plan, 0, &late, &Facts::default());
+        assert_eq!((got.code, got.evidence.as_str()), (Code::UnsupportedFormat, want));
+    }
+}
+
+#[test]
+fn what_decided_is_told() {
+    let missing = evidence(1, "", "npm warn x\n  \nnpm error   Missing script: \"x\"\n");
+    let long = SpawnError { code: "x".repeat(300), message: String::new() };
+    for (command, evidence, rule, want) in [
+        ("npm run x", missing, "npm-missing-script", "npm error Missing script: \"x\"".to_owned()),
+        ("cmd", evidence(3, "", "no"), "failed", "exit 3".to_owned()),
+        ("cmd", Evidence { signal: Some("SIGKILL".into()), ..Default::default() }, "failed", "SIGKILL".to_owned()),
+        ("cmd", Evidence::default(), "failed", String::new()),
+        ("timeout 5 cmd", evidence(124, "", ""), "timed-out", "exit 124 of timeout".to_owned()),
+        ("cmd", Evidence { timed_out: true, ..Default::default() }, "timed-out", "time limit of 120000 ms".to_owned()),
+        ("cmd", Evidence { spawn_error: Some(long), ..Default::default() }, "not-started", "x".repeat(EVIDENCE)),
+        ("pytest", evidence(5, "", ""), "pytest-exit-5", "exit 5".to_owned()),
+    ] {
+        let mut plan = plan_of_words(&[command]);
+        plan.steps[0].timeout_ms = 120_000;
+        let got = classify(&plan, 0, &evidence, &Facts::default());
+        assert_eq!((got.step.as_str(), got.rule.as_str(), got.evidence), ("command-1", rule, want), "{command}");
+    }
+}
+
+#[test]
+fn what_a_command_asks_for() {
+    use AskedKind::{MakeGoal, OtherGoal, Script};
+    let makefiles = "GNUmakefile makefile Makefile";
+    for (command, want) in [
+        ("npm run x", Some((Script, "x", Some("package.json")))),
+        ("npm --prefix web test", Some((Script, "test", Some("web/package.json")))),
+        ("npm run x -w a", Some((Script, "x", None))),
+        ("env CI=1 make x y", Some((MakeGoal, "x y", Some(makefiles)))),
+        // What goals there are is known of the usual files alone.
+        ("make -f b.mk x", Some((OtherGoal, "x", Some("b.mk")))),
+        ("make --eval=x:y x", Some((OtherGoal, "x", Some(makefiles)))),
+        ("make -E x:y x", Some((OtherGoal, "x", Some(makefiles)))),
+        ("ninja -C out a", Some((OtherGoal, "a", Some("out/build.ninja")))),
+        ("ninja -f o.ninja a", Some((OtherGoal, "a", Some("o.ninja")))),
+        ("just a", Some((OtherGoal, "a", Some("justfile .justfile Justfile")))),
+        ("just -f b.just a", Some((OtherGoal, "a", Some("b.just")))),
+        ("ninja -t clean", None),
+        ("npm install", None),
+        ("cargo test", None),
+    ] {
+        let got = asked(&plan_of_words(&[command]).steps[0]);
+        let files = |a: &Asked| a.paths().iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+        let got = got.map(|a| (a.kind, a.names.join(" "), Some(files(&a)).filter(|f| !f.is_empty())));
+        let want = want.map(|(kind, names, files)| (kind, names.to_owned(), files.map(str::to_owned)));
+        assert_eq!(got, want, "{command}");
+    }
 }
 
 #[test]
@@ -391,6 +515,10 @@ fn a_check_behind_a_cleanup_fails_silently() {
         assert_eq!(got.code, want, "exit {exit} {stdout:?}");
     }
     assert_eq!(classify(&plan, 7, &Evidence::default(), &Facts::default()).step, "");
+    let plan =
+        plan_of_words(&["make", "make clean", "rm -r build", "test -f build/a", "make clean", "test -f build/b"]);
+    let got = classify(&plan, 3, &evidence(1, "", ""), &Facts::default());
+    assert_eq!((got.code, got.evidence.as_str()), (Code::SequenceIssue, "`rm -r build` stands before it"));
 }
 
 #[test]

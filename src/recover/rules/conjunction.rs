@@ -43,7 +43,6 @@ pub(super) fn parts(step: &Step) -> Option<Vec<Step>> {
             }
             Link::Other { text, .. } if changes_its_shell(text) => return None,
             Link::Other { text, unsupported } => parts.push(Step {
-                argv: None,
                 command: text.clone(),
                 dir: dir.clone(),
                 unsupported: Some((**unsupported).clone()),
@@ -131,7 +130,8 @@ mod tests {
     use super::*;
     use crate::base::command::{Command, Unsupported, UnsupportedReason};
     use crate::base::word::Word;
-    use crate::recover::bare::bare_plan;
+    use crate::recover::bare::{bare_plan, given, plan_of_lines};
+    use crate::recover::{FailureCode, Recovery, recover};
 
     fn chained(parts: &[&str]) -> Step {
         let link = |part: &&str| match part.strip_prefix("cd ") {
@@ -173,6 +173,40 @@ mod tests {
             assert_eq!((got.len(), got[0].command.as_str(), got[0].argv.as_ref()), (3, text, None));
             assert!(got[0].unsupported.is_some() && got[1].unsupported.is_none());
         }
+    }
+
+    #[test]
+    fn what_a_part_keeps_of_its_own() {
+        let plan = plan_of_lines(&["cd d && CI=1 make && a | b"]);
+        let got = parts(&plan.steps[0]).unwrap();
+        let [first, second] = got.as_slice() else { panic!("{got:?}") };
+        assert_eq!((first.command.as_str(), first.dir.to_string().as_str()), ("CI=1 make", "d"));
+        assert_eq!(first.env.get("CI"), Some(&Word::from("1")));
+        assert_eq!((second.command.as_str(), second.dir.to_string().as_str()), ("a | b", "d"));
+        assert_eq!(second.unsupported.as_ref().map(|u| u.text.as_str()), Some("|"));
+        assert!(second.env.is_empty() && second.argv.is_none());
+    }
+
+    /// Ids of checks that are shown elsewhere, or were dropped, do not come back as others.
+    #[test]
+    fn new_ids_mean_nothing_yet() {
+        let mut plan = plan_of_lines(&["a && b", "c", "d"]);
+        plan.steps[1].id = "command-1-1".to_owned();
+        plan.steps[2].batch_of = Some("command-1-2".to_owned());
+        plan.omitted.push(crate::plan::Omitted {
+            file: None,
+            id: "command-1-3".to_owned(),
+            line: None,
+            narrows: false,
+            reason: String::new(),
+            reasons: Vec::new(),
+        });
+        let failures = [given(1, FailureCode::UnsupportedFormat)];
+        let Recovery::Rewritten { plan, .. } = recover(&plan, &failures, &Default::default()) else {
+            panic!("not repaired");
+        };
+        let ids: Vec<&str> = plan.steps.iter().map(|s| s.id.as_str()).collect();
+        assert_eq!(ids, ["command-1-4", "command-1-5", "command-1-1", "command-3"]);
     }
 
     #[test]

@@ -150,3 +150,166 @@ fn is_test(path: &RepoPath, name: &str) -> bool {
         || ["test_", "test-"].iter().any(|mark| stem.starts_with(mark))
         || ["_test", "-test", "_spec"].iter().any(|mark| stem.ends_with(mark))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::change::{ChangeSet, ChangedFile};
+    use crate::base::word::Word;
+    use crate::plan::facts::{Answer, Question};
+    use crate::recover::bare::{given, plan_of_lines};
+    use crate::recover::{Recovery, recover};
+    use FailureCode::{Failed, MissingMakeTarget, MissingScript, NoTestFiles, UnsupportedFormat};
+
+    /// `rule: dropped`, or all reasons against it.
+    fn said(plan: &Plan, failures: &[Failure], facts: &Facts) -> String {
+        match recover(plan, failures, facts) {
+            Recovery::Rewritten { rewrite, .. } => format!("{}: {}", rewrite.recovery_rule, rewrite.dropped.join(" ")),
+            Recovery::Refused(refusals) => refusals.into_iter().map(|r| r.reason).collect::<Vec<_>>().join("; "),
+            Recovery::NotApplicable => "no rule".to_owned(),
+        }
+    }
+
+    type Edit = fn(&mut Plan);
+    const NONE: &str = "no step that verifies something would remain";
+
+    /// Whether something remains is asked of all that would be dropped, and of nothing else.
+    #[test]
+    fn what_would_be_dropped_together() {
+        let goal = MissingMakeTarget;
+        let first = "drop-missing-make-target: command-1";
+        for (what, lines, codes, edit, want) in [
+            ("both", ["make x", "make y"], [goal, goal], (|_| ()) as Edit, format!("{NONE}; {NONE}")),
+            ("the other fails, and stays", ["make x", "cargo test"], [goal, Failed], |_| (), first.to_owned()),
+            (
+                "the other is of no rule's code",
+                ["make x", "cargo test"],
+                [goal, UnsupportedFormat],
+                |_| (),
+                first.to_owned(),
+            ),
+            ("the other will be split", ["make x", "a && b"], [goal, UnsupportedFormat], |_| (), first.to_owned()),
+            ("the other goes", ["make x", "a | b"], [goal, UnsupportedFormat], |_| (), format!("{NONE}; {NONE}")),
+            (
+                "only this rule",
+                ["make x", "make y"],
+                [goal, goal],
+                |p| p.policy.recover = vec!["drop-missing-make-target".into()],
+                format!("{NONE}; {NONE}"),
+            ),
+            (
+                "the other's rule is not allowed",
+                ["make x", "npm run y"],
+                [goal, MissingScript],
+                |p| p.policy.recover = vec!["drop-missing-make-target".into()],
+                first.to_owned(),
+            ),
+            (
+                "the other is the contract's",
+                ["make x", "npm run y"],
+                [goal, MissingScript],
+                |p| p.steps[1].origin = Origin::Contract,
+                first.to_owned(),
+            ),
+        ] {
+            let mut plan = plan_of_lines(&lines);
+            edit(&mut plan);
+            let failures = [given(1, codes[0]), given(2, codes[1])];
+            assert_eq!(said(&plan, &failures, &Facts::default()), want, "{what}");
+        }
+    }
+
+    /// Who is needed stays, so that the other may go.
+    #[test]
+    fn what_is_needed_by_what_stays() {
+        let mut plan = plan_of_lines(&["make x", "make y", "setup"]);
+        plan.steps[2].setup = true;
+        let failures = [given(1, MissingMakeTarget), given(2, MissingMakeTarget)];
+        assert_eq!(said(&plan, &failures, &Facts::default()), format!("{NONE}; {NONE}"));
+        plan.steps[2].needs = vec!["command-1".into()];
+        assert_eq!(said(&plan, &failures, &Facts::default()), "drop-missing-make-target: command-2");
+        plan.steps[2].needs = vec!["command-1".into(), "command-2".into()];
+        assert_eq!(said(&plan, &failures, &Facts::default()), "`command-3` needs it; `command-3` needs it");
+    }
+
+    #[test]
+    fn who_stood_behind_it_stays_behind_its_predecessors() {
+        let mut plan = plan_of_lines(&["a", "make x", "b"]);
+        plan.steps[1].after = vec!["command-1".into()];
+        plan.steps[2].after = vec!["command-2".into()];
+        let Recovery::Rewritten { plan, .. } = recover(&plan, &[given(2, MissingMakeTarget)], &Facts::default()) else {
+            panic!("not repaired");
+        };
+        assert_eq!(plan.steps[1].after, ["command-1"]);
+    }
+
+    fn changed(path: &str, status: Status) -> ChangeSet {
+        ChangeSet::new(vec![ChangedFile { path: RepoPath::parse(path.as_bytes()).unwrap(), status }])
+    }
+
+    /// Whoever changes what declares a name, or takes tests away, is not rewarded with a check less.
+    #[test]
+    fn changes_that_may_have_broken_it() {
+        use Status::{Deleted, Modified};
+        for (line, code, file, status, dropped) in [
+            ("npm run x", MissingScript, "package.json", Modified, false),
+            ("npm run x", MissingScript, "web/package.json", Modified, true),
+            ("npm run x", MissingScript, "rules.mk", Modified, true),
+            // Where it runs is not known: any package.json may be the one.
+            ("pnpm --filter a run x", MissingScript, "web/package.json", Modified, false),
+            ("pnpm --filter a run x", MissingScript, "web/tsconfig.json", Modified, true),
+            ("make x", MissingMakeTarget, "Makefile", Modified, false),
+            ("make x", MissingMakeTarget, "web/Makefile", Modified, true),
+            // It may be included.
+            ("make x", MissingMakeTarget, "rules.mk", Modified, false),
+            ("make x", MissingMakeTarget, "package.json", Modified, true),
+            ("make -f ci/build.make x", MissingMakeTarget, "ci/build.make", Modified, false),
+            ("make -C ../up -f ci/build.make x", MissingMakeTarget, "ci/build.make", Modified, false),
+            ("make -C ../up -f ci/build.make x", MissingMakeTarget, "ci/other.make", Modified, true),
+            ("npm test", NoTestFiles, "package.json", Modified, false),
+            ("npx vitest", NoTestFiles, "package.json", Modified, true),
+            ("npx vitest", NoTestFiles, "vitest.config.ts", Modified, false),
+            ("npx mocha", NoTestFiles, ".mocharc.yml", Modified, false),
+            ("npx vitest", NoTestFiles, "vite.config.ts", Modified, true),
+            ("npx vitest", NoTestFiles, "src/a.ts", Deleted, true),
+            ("npx vitest", NoTestFiles, "src/a.test.ts", Modified, true),
+            ("npx vitest", NoTestFiles, "src/a.test.ts", Deleted, false),
+            ("npx vitest", NoTestFiles, "src/a.spec.tsx", Deleted, false),
+            ("npx vitest", NoTestFiles, "tests/a.ts", Deleted, false),
+            ("npx vitest", NoTestFiles, "src/__tests__/a.ts", Deleted, false),
+            ("npx vitest", NoTestFiles, "src/latest/a.ts", Deleted, true),
+            ("pytest", NoTestFiles, "src/test_a.py", Deleted, false),
+            ("pytest", NoTestFiles, "src/a_test.py", Deleted, false),
+            ("pytest", NoTestFiles, "src/contest.py", Deleted, true),
+        ] {
+            let mut plan = plan_of_lines(&[line, "pnpm lint"]);
+            plan.request.changed = changed(file, status);
+            let got = said(&plan, &[given(1, code)], &Facts::default());
+            assert_eq!(got.ends_with(": command-1"), dropped, "{line}, {file}: {got}");
+            assert!(dropped || got.contains(&format!("`{file}`")), "{line}, {file}: {got}");
+        }
+    }
+
+    /// What the base revision declares was there before the change; several goals are each looked at.
+    #[test]
+    fn what_was_declared_before() {
+        let declares = |name: &str| format!("the base revision declares `{name}`");
+        let gone = || "drop-missing-make-target: command-1".to_owned();
+        for (line, now, base, want) in [
+            ("make x", &["all"][..], &["all"][..], gone()),
+            ("make x", &["all"], &["all", "x"], declares("x")),
+            // Whoever says that it is missing is believed.
+            ("make x", &["x"], &["x"], declares("x")),
+            ("make x y", &["x"], &["x"], gone()),
+            ("make x y", &["x"], &["x", "y"], declares("y")),
+            ("make x y", &[], &["x", "y"], declares("x")),
+        ] {
+            let list = |names: &[&str]| Answer::List(names.iter().map(|n| Word::from(*n)).collect());
+            let mut facts = Facts::default();
+            facts.add(Question::MakeTargets(RepoPath::root()), list(now));
+            facts.add(Question::BaseMakeTargets(RepoPath::root()), list(base));
+            let plan = plan_of_lines(&[line, "pnpm lint"]);
+            assert_eq!(said(&plan, &[given(1, MissingMakeTarget)], &facts), want, "{line} {now:?} {base:?}");
+        }
+    }
+}

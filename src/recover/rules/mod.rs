@@ -40,7 +40,7 @@ pub struct Case<'a> {
     pub index: usize,
     /// That step.
     pub step: &'a Step,
-    /// All failures, in plan order.
+    /// All failures, in any order; also those of steps that the plan does not have, whose ids mean something.
     pub failures: &'a [Failure],
     /// What is known of the repository.
     pub facts: &'a Facts,

@@ -83,3 +83,51 @@ fn example() -> Example {
     };
     Example { before, failure, after }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Plan;
+    use crate::recover::bare::given;
+    use crate::recover::{Recovery, recover};
+
+    type Edit = fn(&mut Plan);
+
+    #[test]
+    fn the_contract_may_ask_for_this_order() {
+        let behind = Some("the contract wants `command-3` behind `command-2`");
+        let tiers = |id| Some(format!("`{id}` and `command-2` are of different tiers"));
+        for (what, edit, want) in [
+            ("nothing asks for it", (|_| ()) as Edit, None),
+            ("after", |p| p.steps[2].after = vec!["command-2".into()], behind.map(str::to_owned)),
+            ("needs", |p| p.steps[2].needs = vec!["command-2".into()], behind.map(str::to_owned)),
+            ("a tier of the check", |p| p.steps[2].tier = 1, tiers("command-3")),
+            ("a tier of all", |p| p.steps.iter_mut().for_each(|s| s.tier = 1), None),
+            ("behind the producer", |p| p.steps[2].needs = vec!["command-1".into()], None),
+        ] {
+            let mut plan = plan_of_words(&["make", "make clean", "test -f build/a"]);
+            edit(&mut plan);
+            match recover(&plan, &[given(3, FailureCode::SequenceIssue)], &Default::default()) {
+                Recovery::Rewritten { plan, .. } => {
+                    assert_eq!(want, None, "{what}");
+                    let ids: Vec<&str> = plan.steps.iter().map(|s| s.id.as_str()).collect();
+                    assert_eq!(ids, ["command-1", "command-3", "command-2"], "{what}");
+                }
+                Recovery::Refused(refusals) => {
+                    let reasons: Vec<String> = refusals.into_iter().map(|r| r.reason).collect();
+                    assert_eq!(Some(reasons), want.map(|w| vec![w]), "{what}");
+                }
+                Recovery::NotApplicable => panic!("{what}: no rule"),
+            }
+        }
+    }
+
+    /// What stands between a cleanup and the last check may ask for it too.
+    #[test]
+    fn a_step_in_between_may_ask_for_this_order() {
+        let mut plan = plan_of_words(&["make", "make clean", "pnpm lint", "test -f build/a"]);
+        plan.steps[2].after = vec!["command-2".into()];
+        let got = recover(&plan, &[given(4, FailureCode::SequenceIssue)], &Default::default());
+        assert!(matches!(got, Recovery::Refused(list) if list[0].reason.contains("`command-3` behind `command-2`")));
+    }
+}

@@ -49,13 +49,8 @@ pub(super) fn make(rest: Words<'_>, layer: Layer) -> Layer {
                     make_option(&mut layer, &format!("-{letter}"), attached.or(next));
                     break;
                 }
-                if "jlO".contains(letter) {
-                    if attached.is_none() && letter != 'O' && number {
-                        words = further.get(1..).unwrap_or_default();
-                    }
-                    if attached.is_none_or(|v| letter == 'O' || v.starts_with(|c: char| c.is_ascii_digit())) {
-                        break;
-                    }
+                if "jl".contains(letter) && attached.is_none() && number {
+                    words = further.get(1..).unwrap_or_default();
                 }
             }
         }

@@ -408,6 +408,21 @@ mod tests {
             ("npx vitest run", "Npm:Exec:vitest@d Vitest:Plain:@d"),
             ("npx --yes -p x vitest", "Npm:Exec:vitest@d Vitest:Plain:@d"),
             ("npm exec -- jest --ci", "Npm:Exec:jest@d Jest:Plain:@d"),
+            ("npm --silent exec jest", "Npm:Exec:jest@d Jest:Plain:@d"),
+            ("npm x jest", "Npm:Exec:jest@d Jest:Plain:@d"),
+            ("npm --loglevel x exec jest", "Npm:Exec:jest@d Jest:Plain:@d"),
+            ("npm stop", "Npm:Script:stop@d"),
+            ("npm start", "Npm:Script:start@d"),
+            ("pnpm test", "Pnpm:Script:test@d"),
+            ("pnpm stop", "Pnpm:Script:stop@d"),
+            ("pnpm start", "Pnpm:Script:start@d"),
+            ("pnpx vitest", "Pnpm:Exec:vitest@d Vitest:Plain:@d"),
+            ("yarn workspaces run pack", "Yarn:Script:pack@? Other:Plain:@?"),
+            ("yarn workspaces focus", "Yarn:Plain:@d"),
+            ("bun x vitest", "Bun:Exec:vitest@d Vitest:Plain:@d"),
+            ("bun lint", "Bun:Script:lint@d Other:Plain:@d"),
+            ("bun install x", "Bun:Plain:@d"),
+            ("bun --filter a run x", "Bun:Script:x@? Other:Plain:@?"),
             ("node --run x", "Node:Script:x@d"),
             ("node --test a.js", "NodeTest:Plain:a.js@d"),
         ] {
@@ -428,6 +443,15 @@ mod tests {
             ("make --directory web -- -a", "Make:Goals:-a@d/web"),
             ("make -f x.mk a X:=1", "Make:Goals:a@d"),
             ("make -O a", "Make:Goals:a@d"),
+            // Goals that begin with a digit.
+            ("make --silent 2to3", "Make:Goals:2to3@d"),
+            ("make -s 2to3", "Make:Goals:2to3@d"),
+            ("make -j4 2to3", "Make:Goals:2to3@d"),
+            ("make -O 2to3", "Make:Goals:2to3@d"),
+            ("make -l 2.5 --load-average 2 --jobs=2 a", "Make:Goals:a@d"),
+            ("make --jobs a", "Make:Goals:a@d"),
+            ("make -Oline a", "Make:Goals:a@d"),
+            ("ninja -v a", "Ninja:Goals:a@d"),
             ("/usr/bin/gmake --jobs 4 a", "Make:Goals:a@d"),
             ("ninja -C out -j4 a b", "Ninja:Goals:a,b@d/out"),
             ("ninja -t clean", "Ninja:Plain:@d"),
@@ -452,10 +476,60 @@ mod tests {
             ("pythonista -m pytest", "Other:Plain:@d"),
             ("cargo +nightly nextest run", "Cargo:Subcommand:nextest@d Nextest:Plain:@d"),
             ("go test ./...", "Go:Subcommand:test@d"),
+            ("nice -n 5 pytest", "Wrapper:Exec:pytest@d Pytest:Plain:@d"),
+            ("uvx pytest", "PythonRunner:Exec:pytest@d Pytest:Plain:@d"),
+            ("poetry install pytest", "PythonRunner:Plain:@d"),
+            ("coverage report -m pytest", "Other:Plain:@d"),
+            ("python3 -c x -m pytest", "Python:Plain:@d"),
+            ("python3 - -m pytest", "Python:Plain:@d"),
+            ("sh check.sh", "Shell:Plain:@d"),
+            ("ava", "Ava:Plain:@d"),
+            ("cypress run", "Cypress:Plain:@d"),
+            ("ctest", "Ctest:Plain:@d"),
+            ("react-scripts test", "Jest:Plain:@d"),
+            ("react-scripts build", "Other:Plain:@d"),
+            ("deno test", "DenoTest:Plain:@d"),
+            ("deno run x", "Other:Plain:@d"),
             ("./node_modules/.bin/vitest", "Vitest:Plain:@d"),
             ("corepack pnpm@9 run x", "Wrapper:Plain:@d Pnpm:Script:x@d"),
         ] {
             assert_eq!(shown(command), want, "{command}");
+        }
+    }
+
+    /// Whether the command may succeed although nothing of this name is declared.
+    #[test]
+    fn leniency() {
+        for (command, want) in [
+            ("npm run x", false),
+            ("npm run --if-present x", true),
+            ("npm --if-present test", true),
+            ("npm test", false),
+            ("npm stop", false),
+            // It starts server.js.
+            ("npm start", true),
+            ("npm run start", true),
+            ("npm run env", true),
+            ("pnpm run x", false),
+            ("pnpm run --if-present x", true),
+            ("pnpm --if-present test", true),
+            ("pnpm run /^x/", true),
+            ("pnpm run start", true),
+            ("pnpm start", true),
+            ("pnpm test", false),
+            ("pnpm stop", false),
+            // They look for a program next.
+            ("pnpm x", true),
+            ("yarn run x", true),
+            ("bun run x", true),
+            ("node --run x", false),
+            ("make x", false),
+            ("make -E x: x", true),
+        ] {
+            let words: Vec<String> = command.split(' ').map(str::to_owned).collect();
+            let layers = layers(&words, None);
+            let layer = layers.iter().find(|l| matches!(l.role, Role::Script | Role::Goals));
+            assert_eq!(layer.map(|l| l.lenient), Some(want), "{command}");
         }
     }
 
@@ -470,7 +544,7 @@ mod tests {
 
     #[test]
     fn bodies() {
-        let tools: Vec<Tool> = layers_of_body("CI=1 tsc -b && vitest run | cat").into_iter().map(|l| l.tool).collect();
+        let tools: Vec<Tool> = layers_of_body("tsc -b && CI=1 vitest run | cat").into_iter().map(|l| l.tool).collect();
         assert_eq!(tools, [Tool::Other, Tool::Vitest, Tool::Other]);
     }
 }

@@ -48,8 +48,8 @@ pub(super) fn npm(rest: Words<'_>, layer: Layer) -> (Layer, Inner) {
         ["start", ..] => (Layer { lenient: true, ..script(layer, "start") }, None),
         ["stop", ..] => (script(layer, "stop"), None),
         ["exec" | "x", ..] => {
-            let at = rest.iter().position(|w| w == "exec" || w == "x").map_or(rest.len(), |i| i + 1);
-            exec(rest.get(at..).unwrap_or_default(), layer, NPM_VALUES)
+            let (words, _) = skip_options(rest, NPM_VALUES);
+            exec(words.get(1..).unwrap_or_default(), layer, NPM_VALUES)
         }
         _ => (layer, None),
     }
@@ -151,13 +151,13 @@ pub(super) fn yarn(rest: Words<'_>, layer: Layer) -> (Layer, Inner) {
         },
         "exec" | "dlx" => exec(further, layer, &["-p", "--package"]),
         "workspace" => yarn(further.get(1..).unwrap_or_default(), Layer { dir: None, ..layer }),
-        "workspaces" => {
-            let further = match further.split_first() {
-                Some((first, further)) if first == "foreach" => skip_options(further, FOREACH_VALUES).0,
-                _ => further,
-            };
-            yarn(further, Layer { dir: None, ..layer })
-        }
+        "workspaces" => match further.split_first() {
+            Some((first, further)) if first == "foreach" => {
+                yarn(skip_options(further, FOREACH_VALUES).0, Layer { dir: None, ..layer })
+            }
+            Some((first, _)) if first == "run" => yarn(further, Layer { dir: None, ..layer }),
+            _ => (layer, None),
+        },
         name if is_among(name, YARN_COMMANDS) => (layer, None),
         name => {
             let dir = layer.dir.clone();
