@@ -74,8 +74,8 @@ fn edits(old: &str, read: &Read, lock: &Lock) -> Vec<Edit> {
 
 /// Behind the line that ends at or after `at`.
 fn insertion(old: &str, read: &Read, at: usize, has_version: bool, text: &str, newline: &str) -> Edit {
-    let first_line =
-        !has_version && old.get(..at).is_some_and(|before| before.trim_start_matches('\u{feff}').is_empty());
+    let first_line = !has_version
+        && old.get(..at).is_some_and(|before| before.strip_prefix('\u{feff}').unwrap_or(before).is_empty());
     let ends = &read.lines.line_ends;
     match ends.get(ends.partition_point(|e| e.start < at)).map(|e| e.end) {
         _ if first_line => Edit { span: Span::new(at, at), text: format!("{text}{newline}") },

@@ -9,6 +9,7 @@ pub mod rewrite;
 use crate::base::path::RepoPath;
 use crate::effect::patient::flock;
 use rustix::fs::FlockOperation;
+use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -98,9 +99,9 @@ pub(super) fn on_its_way(path: &Path) -> io::Result<NamedTempFile> {
     }
     loop {
         let file = tempfile::Builder::new().prefix(OsStr::from_bytes(&prefix)).tempfile_in(directory)?;
-        let _ = flock(file.as_file(), FlockOperation::NonBlockingLockExclusive);
-        // Somebody may have taken it for abandoned before it was locked.
-        if file.as_file().metadata()?.nlink() > 0 {
+        // Somebody may take it for abandoned before it is locked: has locked it to remove it, or has removed it.
+        let taken = flock(file.as_file(), FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK);
+        if !taken && file.as_file().metadata()?.nlink() > 0 {
             return Ok(file);
         }
     }

@@ -130,7 +130,7 @@ pub struct Lines {
 /// call the text `what`.
 #[must_use]
 pub fn lines(text: &str, what: &'static str, most: usize) -> Lines {
-    let at = text.len() - text.trim_start_matches('\u{feff}').len();
+    let at = text.len() - text.strip_prefix('\u{feff}').unwrap_or(text).len();
     let mut reader = Reader { text, at, flat: Some(what), ..Reader::default() };
     let (mut nodes, mut junk, mut faults) = (Vec::new(), Vec::new(), Vec::new());
     loop {
