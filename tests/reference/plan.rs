@@ -428,7 +428,8 @@ fn id_of(command: &Command) -> String {
     };
     let text = text.join("-");
     let parts = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|p| !p.is_empty());
-    parts.collect::<Vec<_>>().join("-")
+    let id = parts.collect::<Vec<_>>().join("-");
+    if id.is_empty() { "run".to_owned() } else { id }
 }
 
 /// Everything that stands before a step by `after`.

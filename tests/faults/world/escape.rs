@@ -209,7 +209,11 @@ fn fork_bombs() {
     let bombs = [
         ("bomb", "while (1) { fork; select undef, undef, undef, 0.002 }"),
         ("sessions", "while (1) { POSIX::setsid() unless fork; select undef, undef, undef, 0.002 }"),
-        ("chains", "for (1..20) { spawn(sub { while (1) { POSIX::_exit(0) if fork } }) } rest()"),
+        // Where there is no room for a chain, there is one chain less.
+        (
+            "chains",
+            "for (1..20) { my $p = fork; if (defined $p && !$p) { while (1) { POSIX::_exit(0) if fork } } } rest()",
+        ),
     ];
     while let Some(mut case) = sweep.next() {
         let (name, body) = case.one_of(&bombs);
