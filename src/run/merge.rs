@@ -8,7 +8,7 @@ use super::event::Interrupt;
 use super::record::StepRecord;
 use super::report::{Circumstances, DEFAULT_RETRIES, Decision, Report, SavedPlan, ShardRecord, ShardSummary, report};
 use super::state::Ending;
-use super::verdict::{Exit, Require, UNRECORDED, Verdict, judge_share};
+use super::verdict::{Exit, Require, UNRECORDED, Verdict, judge, judge_share};
 use crate::base::word::visible;
 use crate::check::outcome::{Cause, Outcome, Status};
 use crate::plan::drift::{Difference, drift};
@@ -226,15 +226,14 @@ pub(super) fn violations(plan: &Plan) -> Vec<String> {
 
 /// How a run ended, as far as its report says.
 pub(super) fn ending(report: &Report, plan: &Plan) -> Ending {
-    let out_of_time = |(step, r): (&Step, &StepRecord)| {
-        step.severity == crate::check::Severity::Blocking && r.status == Status::TimedOut && !r.is_cut()
-    };
     let cancelled = (report.verdict == Verdict::Cancelled).then_some(match report.exit_code {
         143 => Interrupt::Term,
         _ => Interrupt::Int,
     });
-    let own_limit = plan.steps.iter().zip(&report.steps).any(out_of_time);
-    let budget_used = cancelled.is_none() && report.exit_code == Exit::Time.code() && !own_limit;
+    // A step's own limit gives that code too, unless something else that failed goes before it.
+    let own_limit = || judge(plan, &report.steps, &Ending::default(), &[], Require::default()).exit == Exit::Time;
+    let is_cut = report.steps.iter().any(StepRecord::is_cut);
+    let budget_used = cancelled.is_none() && report.exit_code == Exit::Time.code() && (is_cut || !own_limit());
     let cut = || report.steps.iter().find(|r| r.reason == Some(Cause::Storage)).and_then(|r| r.detail.clone());
     // Where all steps had ended, no step says that the record could not be kept.
     let reason = report.reason.as_deref().filter(|_| report.verdict == Verdict::Incomplete);
