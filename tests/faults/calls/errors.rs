@@ -57,7 +57,9 @@ fn each(name: &'static str, fast: u64, everyone: bool, errors: &[&str], kinds: &
         }
         case.held();
     }
-    assert!(sweep.seen("refused or incomplete") > 0);
+    let (passed, refused) = (sweep.seen("passed all the same"), sweep.seen("refused or incomplete"));
+    // Most calls can be done without: a few cases may all be of that kind.
+    assert!(refused > 0 || passed > 0 && !sweep.whole());
 }
 
 /// Each call of vplan's own, with each error: no pass without its evidence, no panic, no damaged file, never a hang.

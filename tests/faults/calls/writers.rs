@@ -286,5 +286,5 @@ fn failing() {
         }
         case.held();
     }
-    assert!(sweep.seen("refused") > 0);
+    assert!(sweep.seen("refused") > 0 || sweep.seen("written all the same") > 0 && !sweep.whole());
 }
