@@ -150,7 +150,7 @@ fn kill_table() {
 /// runner alone; takes in orphans; says when the runner has ended.
 const INIT: &str = r#"
 use POSIX (); my $runner = fork;
-if ($runner == 0) { $ENV{WORLD_MARK} = delete $ENV{MARK}; POSIX::setsid(); exec @ARGV; POSIX::_exit(127) }
+if ($runner == 0) { $SIG{INT} = 'DEFAULT'; $ENV{WORLD_MARK} = delete $ENV{MARK}; POSIX::setsid(); exec @ARGV; POSIX::_exit(127) }
 while (1) {
     my $who = waitpid(-1, 0);
     if ($who == $runner) { open(my $f, '>', $ENV{ENDED}); close $f }
