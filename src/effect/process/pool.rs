@@ -144,8 +144,8 @@ fn sweep_orphans(supervisors: &BTreeSet<i32>) -> u32 {
         if orphans.is_empty() || progress.elapsed() > Duration::from_secs(10) {
             return u32::try_from(killed.len()).unwrap_or(u32::MAX);
         }
-        let groups: BTreeSet<i32> = orphans.iter().filter_map(|(_, o)| Some(o.group?.as_raw_pid())).collect();
-        for group in groups.into_iter().filter(|group| *group > 1).filter_map(Pid::from_raw) {
+        let groups: BTreeSet<i32> = orphans.iter().map(|(_, o)| o.group).filter(|group| *group > 1).collect();
+        for group in groups.into_iter().filter_map(Pid::from_raw) {
             let _ = kill_process_group(group, Signal::KILL);
         }
         let mut moved = false;

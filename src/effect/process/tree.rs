@@ -31,7 +31,7 @@ impl Stat {
 pub(super) struct Orphan {
     pub seen: Seen,
     /// Its process group; nobody else's as long as this process has not waited for the orphan.
-    pub group: Option<Pid>,
+    pub group: i32,
     /// It has ended, and is to be waited for.
     pub dead: bool,
 }
@@ -135,15 +135,15 @@ pub(super) fn session(pid: Pid) -> Option<i32> {
     stat(pid).map(|s| s.session)
 }
 
-/// What this process has inherited, the newest first: its children in other sessions than its own, but not `known` ones. What a
+/// What this process has inherited: its children in other sessions than its own, but not `known` ones. What a
 /// process starts itself is in its own session, and nobody can join one, so that no git that another thread runs is among them.
 pub(super) fn orphans(own: Option<i32>, known: &BTreeSet<i32>) -> Vec<(Pid, Orphan)> {
     let inherited = |pid: Pid| {
         let now = stat(pid).filter(|now| Some(now.session) != own)?;
         let seen = Seen { pid: pid.as_raw_pid(), started: now.started };
-        Some((pid, Orphan { seen, group: Pid::from_raw(now.group), dead: now.is_dead() }))
+        Some((pid, Orphan { seen, group: now.group, dead: now.is_dead() }))
     };
-    own_children().into_iter().rev().filter(|pid| !known.contains(&pid.as_raw_pid())).filter_map(inherited).collect()
+    own_children().into_iter().filter(|pid| !known.contains(&pid.as_raw_pid())).filter_map(inherited).collect()
 }
 
 fn signal(pid: Pid, parent: Pid, me: Pid, what: Do) -> bool {
