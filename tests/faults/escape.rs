@@ -8,7 +8,7 @@ use std::time::Duration;
 /// Perl, for its plain fork. `$linger` keeps the leader where it is; `ready` tells the test that everybody is in place.
 pub(super) const PRELUDE: &str = r#"
 use POSIX (); use strict; use warnings;
-our $linger = shift; our $subreaper = shift;
+our $linger = shift; our $subreaper = shift; our $exit = $subreaper == 157 ? 60 : 93;
 sub rest { sleep 1 while 1 }
 sub ready { open(my $f, '>', "$ENV{BENCH}/ready") or die; close $f }
 sub spawn { my ($code) = @_; my $p = fork; die unless defined $p; if ($p == 0) { $code->(); POSIX::_exit(0) } return $p }
@@ -33,6 +33,12 @@ pub(super) const PATTERNS: &[(&str, &str)] = &[
     ("kills_parent", "spawn(sub { POSIX::setsid(); rest() }); ready(); kill 'KILL', getppid; rest() if $linger"),
     ("stops_parent", "spawn(sub { POSIX::setsid(); rest() }); kill 'STOP', getppid; ready(); rest()"),
     ("terms_parent", "spawn(\\&rest); kill $_, getppid for qw(TERM INT HUP QUIT USR1 PIPE ALRM TSTP); leave()"),
+    (
+        // Its first thread has ended, so that it looks dead.
+        "headless",
+        "my $p = spawn(sub { require threads; threads->create(\\&rest)->detach; syscall($exit, 0) });
+        while (1) { open my $f, '<', \"/proc/$p/stat\"; last if <$f> =~ /\\) Z /; select undef, undef, undef, 0.001 } leave()",
+    ),
     (
         "forktree",
         "sub tree { my ($d) = @_; for (1..3) { spawn(sub { POSIX::setsid() if $d % 2; tree($d - 1); rest() }) if $d > 0 } } tree(4); leave()",

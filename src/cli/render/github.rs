@@ -113,7 +113,7 @@ pub fn summary(report: &Report, plan: &Plan) -> String {
         out.push_str(&feedback::markdown(told));
     }
     out.push('\n');
-    out
+    without_commands(&out)
 }
 
 #[cfg(test)]

@@ -3,10 +3,10 @@
 use super::frame::{Answer, Inbox};
 use super::supervise::ARGUMENT;
 use super::sys;
-use super::tree;
+use super::tree::{self, Groups};
 use rustix::fd::OwnedFd;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
-use rustix::process::{Pid, Signal, WaitOptions, kill_process, kill_process_group};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process};
 use std::collections::BTreeSet;
 use std::io;
 use std::os::unix::process::CommandExt as _;
@@ -129,29 +129,27 @@ impl Supervisor {
     }
 }
 
-/// Ends everything that this process has inherited, until none is left; gives up after ten seconds without an end.
+/// Ends everything that this process has inherited, until none is left; gives up when ten seconds went by without an end.
 ///
-/// By groups: of a chain of processes that fork and exit, whoever is looked at is gone already, but all are of one group. A group is
-/// within one session, an orphan's session holds nobody but what the supervisor has started, and no other group gets its number
-/// while one of it has not been waited for. What is below those that are killed moves up.
+/// By groups and the newest first, as [`tree::walk`] does. What is below those that are killed moves up.
 fn sweep_orphans(supervisors: &BTreeSet<i32>) -> u32 {
     let mut killed = BTreeSet::new();
     let mut progress = Instant::now();
     let session = tree::session(rustix::process::getpid());
     let mut pause = Duration::from_millis(1);
     loop {
-        let orphans = tree::orphans(session, supervisors);
-        if orphans.is_empty() || progress.elapsed() > Duration::from_secs(10) {
-            return u32::try_from(killed.len()).unwrap_or(u32::MAX);
-        }
-        let groups: BTreeSet<i32> = orphans.iter().map(|(_, o)| o.group).filter(|group| *group > 1).collect();
-        for group in groups.into_iter().filter_map(Pid::from_raw) {
-            let _ = kill_process_group(group, Signal::KILL);
-        }
-        let mut moved = false;
-        for (pid, orphan) in orphans {
+        let (mut left, mut moved) = (false, false);
+        let mut groups = Groups::new();
+        for pid in tree::own_children().into_iter().rev().filter(|pid| !supervisors.contains(&pid.as_raw_pid())) {
+            let Some(orphan) = tree::orphan(pid, session) else { continue };
+            left = true;
+            groups.kill(orphan.group);
             if orphan.dead {
-                moved |= matches!(rustix::process::waitpid(Some(pid), WaitOptions::NOHANG), Ok(Some(_)));
+                let Ok(Some((_, status))) = rustix::process::waitpid(Some(pid), WaitOptions::NOHANG) else { continue };
+                moved = true;
+                if tree::was_killed(status) {
+                    killed.insert(orphan.seen);
+                }
             } else {
                 moved |= kill_process(pid, Signal::KILL).is_ok() && killed.insert(orphan.seen);
             }
@@ -159,6 +157,8 @@ fn sweep_orphans(supervisors: &BTreeSet<i32>) -> u32 {
         if moved {
             progress = Instant::now();
             pause = Duration::from_millis(1);
+        } else if !left || progress.elapsed() > Duration::from_secs(10) {
+            return u32::try_from(killed.len()).unwrap_or(u32::MAX);
         } else {
             std::thread::sleep(pause);
             pause = (pause * 2).min(Duration::from_millis(50));

@@ -64,6 +64,8 @@ struct Running {
     killed: bool,
     frozen: BTreeSet<Seen>,
     swept: BTreeSet<Seen>,
+    /// What is ended now has been left behind by a leader that ended by itself.
+    left: bool,
     leaked: u32,
     /// When somebody last ended.
     progress: Instant,
@@ -127,6 +129,7 @@ impl Supervisor {
             killed: false,
             frozen: BTreeSet::new(),
             swept: BTreeSet::new(),
+            left: false,
             leaked: 0,
             progress: Instant::now(),
         };
@@ -139,22 +142,27 @@ impl Supervisor {
     /// Waits until nothing is left of a step, and obeys orders about it. Gives how many could not be ended.
     fn attend(&mut self, running: &mut Running) -> io::Result<u32> {
         let mut pause = Duration::ZERO;
+        // Chains that fork and exit make new dead processes faster than one can wait for them.
+        let mut most = REAPED;
         loop {
-            if !reap(running)? {
-                return Ok(0);
-            }
+            let Some(all) = reap(running, most)? else { return Ok(0) };
             let timeout = if self.must_sweep(running) {
-                let own = running.ended.is_some() && !running.terminated && !running.killed && !self.orphaned;
-                let new = tree::walk(&tree::own_children(), Do::Kill, |_| true, &mut running.swept);
-                if own {
+                running.left = running.ended.is_some() && !running.terminated && !running.killed && !self.orphaned;
+                let children = tree::own_children();
+                most = children.len().max(REAPED);
+                let new = tree::walk(&children, Do::Kill, |_| true, &mut running.swept);
+                if running.left {
                     running.leaked = running.leaked.saturating_add(u32::try_from(new).unwrap_or(u32::MAX));
                 }
                 // A chain of processes that fork and exit is caught by looking again at once; others need time to die.
-                pause = if new > 0 { Duration::ZERO } else { (pause * 2).clamp(MILLISECOND, 50 * MILLISECOND) };
+                let again = new > 0 || !all;
+                pause = if again { Duration::ZERO } else { (pause * 2).clamp(MILLISECOND, 50 * MILLISECOND) };
                 if running.progress.elapsed() > STUCK {
                     return Ok(u32::try_from(tree::own_children().len()).unwrap_or(u32::MAX));
                 }
                 Some(pause)
+            } else if !all {
+                Some(Duration::ZERO)
             } else {
                 let ended = running.ended.filter(|_| !running.terminated && running.frozen.is_empty());
                 ended.map(|(_, at)| COURTESY.saturating_sub(at.elapsed()).max(MILLISECOND))
@@ -232,24 +240,32 @@ impl Supervisor {
 }
 
 const MILLISECOND: Duration = Duration::from_millis(1);
+/// How many are waited for at least before orders and the living are looked after again.
+const REAPED: usize = 100;
 
-/// Takes the status of everyone who has ended. `false` when there is nobody left at all.
-fn reap(running: &mut Running) -> io::Result<bool> {
-    loop {
+/// Takes the status of those who have ended, but of no more than `most`; gives whether these were all. `None` when there is nobody
+/// left at all.
+fn reap(running: &mut Running, most: usize) -> io::Result<Option<bool>> {
+    for _ in 0..most {
         match rustix::process::wait(WaitOptions::NOHANG | WaitOptions::from_bits_retain(ALL_KINDS)) {
-            Ok(None) => return Ok(true),
+            Ok(None) => return Ok(Some(true)),
             Ok(Some((pid, status))) => {
                 running.progress = Instant::now();
+                if running.left && !running.swept.iter().any(|s| s.pid == pid.as_raw_pid()) && tree::was_killed(status)
+                {
+                    running.leaked = running.leaked.saturating_add(1);
+                }
                 if pid == running.leader && running.ended.is_none() {
                     let status = status.exit_status().or_else(|| status.terminating_signal().map(|s| -s));
                     running.ended = status.map(|s| (s, Instant::now()));
                 }
             }
-            Err(Errno::CHILD) => return Ok(false),
+            Err(Errno::CHILD) => return Ok(None),
             Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
     }
+    Ok(Some(false))
 }
 
 /// Starts the step in a process group of its own, in the supervisor's session, which has no terminal; a step that does not

@@ -1,7 +1,9 @@
 //! Which processes descend from this one, and how are they reached without hitting a stranger?
 
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitStatus, kill_process, kill_process_group, pidfd_open, pidfd_send_signal,
+};
 use std::collections::BTreeSet;
 
 /// A process that was seen below this one. Number and start time together name a process, because numbers are used again.
@@ -18,12 +20,14 @@ struct Stat {
     parent: i32,
     group: i32,
     session: i32,
+    threads: u32,
     started: u64,
 }
 
 impl Stat {
+    /// Nothing of it runs any more. The state is that of the first thread, which can end before the others.
     fn is_dead(&self) -> bool {
-        matches!(self.state, b'Z' | b'X' | b'x')
+        matches!(self.state, b'Z' | b'X' | b'x') && self.threads <= 1
     }
 }
 
@@ -50,8 +54,9 @@ fn parse_stat(text: &[u8]) -> Option<Stat> {
     let parent = fields.next()?.parse().ok()?;
     let group = fields.next()?.parse().ok()?;
     let session = fields.next()?.parse().ok()?;
-    let started = fields.nth(15)?.parse().ok()?;
-    Some(Stat { state, parent, group, session, started })
+    let threads = fields.nth(13)?.parse().ok()?;
+    let started = fields.nth(1)?.parse().ok()?;
+    Some(Stat { state, parent, group, session, threads, started })
 }
 
 /// The children of a process, of all its threads.
@@ -92,29 +97,74 @@ pub(super) enum Do {
     Thaw,
 }
 
+/// The process groups that one pass over the children of this process has ended.
+///
+/// Of a chain of processes that fork and exit, whoever is looked at is gone already, but all are of one group, and a signal to a
+/// group reaches all of it at one moment. It reaches no stranger: a group is within one session, the session of what a supervisor
+/// has started holds nobody else, and no other group gets its number while a child of it has not been waited for.
+pub(super) struct Groups {
+    own: i32,
+    killed: BTreeSet<i32>,
+}
+
+impl Groups {
+    pub(super) fn new() -> Self {
+        // Not by getpgrp(2), whose 0 for a group of another PID namespace the binding takes for an impossible number.
+        let own = stat(rustix::process::getpid()).map_or(0, |s| s.group);
+        Self { own, killed: BTreeSet::new() }
+    }
+
+    /// Ends the group of a child that has not been waited for. Not this process's own, which a step of the same session can join;
+    /// nor those of another PID namespace, which have no number here.
+    pub(super) fn kill(&mut self, group: i32) {
+        if let Some(pid) = Pid::from_raw(group)
+            && group > 1
+            && group != self.own
+            && self.killed.insert(group)
+        {
+            let _ = kill_process_group(pid, Signal::KILL);
+        }
+    }
+}
+
+/// By SIGKILL, as everything is that a sweep ends; also what was reached with its group, before anyone saw it alive.
+pub(super) fn was_killed(status: WaitStatus) -> bool {
+    status.terminating_signal() == Some(Signal::KILL.as_raw())
+}
+
 /// Walks the trees below `roots`, children of this process, and does `what` to each process that lives and that `of`
 /// admits. Adds those that were reached to `reached` and counts the new ones; a process that may not be signalled is not
 /// reached.
 ///
 /// INVARIANT (no stranger): a signal goes to a process only while it is certain that the number still names it. A child of
 /// this very process keeps its number until this process has waited for it; any other is held by a descriptor first, and
-/// its parent is asked for once more after that.
+/// its parent is asked for once more after that. [`Groups`] says why those of children may be killed.
+///
+/// The newest first: of a chain that changes its group with each link only the newest lives, and to look at thousands of dead ones
+/// takes longer than a link does.
 pub(super) fn walk(roots: &[Pid], what: Do, of: impl Fn(&Seen) -> bool, reached: &mut BTreeSet<Seen>) -> usize {
     let me = rustix::process::getpid();
     let mut new = 0;
     let mut todo: Vec<(Pid, Pid)> = roots.iter().map(|child| (*child, me)).collect();
     let mut visited = BTreeSet::new();
+    let mut groups = Groups::new();
     while let Some((pid, parent)) = todo.pop() {
         if !visited.insert(pid.as_raw_pid()) {
             continue;
         }
-        // Its children first: when it has been killed, they have moved up to this process.
+        let Some(now) = stat(pid) else { continue };
+        if what == Do::Kill && parent == me {
+            groups.kill(now.group);
+        }
+        if now.is_dead() {
+            continue;
+        }
+        // Its children before itself: when it has been killed, they have moved up to this process.
         let below = children(pid);
         todo.extend(below.into_iter().map(|child| (child, pid)));
-        let Some(now) = stat(pid) else { continue };
         let seen = Seen { pid: pid.as_raw_pid(), started: now.started };
         let still = what == Do::Freeze && matches!(now.state, b'T' | b't');
-        if now.is_dead() || still || !of(&seen) {
+        if still || !of(&seen) {
             continue;
         }
         if signal(pid, parent, me, what) && reached.insert(seen) {
@@ -135,15 +185,12 @@ pub(super) fn session(pid: Pid) -> Option<i32> {
     stat(pid).map(|s| s.session)
 }
 
-/// What this process has inherited: its children in other sessions than its own, but not `known` ones. What a
-/// process starts itself is in its own session, and nobody can join one, so that no git that another thread runs is among them.
-pub(super) fn orphans(own: Option<i32>, known: &BTreeSet<i32>) -> Vec<(Pid, Orphan)> {
-    let inherited = |pid: Pid| {
-        let now = stat(pid).filter(|now| Some(now.session) != own)?;
-        let seen = Seen { pid: pid.as_raw_pid(), started: now.started };
-        Some((pid, Orphan { seen, group: now.group, dead: now.is_dead() }))
-    };
-    own_children().into_iter().filter(|pid| !known.contains(&pid.as_raw_pid())).filter_map(inherited).collect()
+/// What there is to know of a child that this process has inherited: one in another session than its own. What a process starts
+/// itself is in its own session, and nobody can join one, so that no git that another thread runs is taken for an orphan.
+pub(super) fn orphan(child: Pid, own: Option<i32>) -> Option<Orphan> {
+    let now = stat(child).filter(|now| Some(now.session) != own)?;
+    let seen = Seen { pid: child.as_raw_pid(), started: now.started };
+    Some(Orphan { seen, group: now.group, dead: now.is_dead() })
 }
 
 fn signal(pid: Pid, parent: Pid, me: Pid, what: Do) -> bool {
@@ -178,8 +225,16 @@ mod tests {
         let line = b"12 (a) Z 1 (b)) S 7 12 13 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 4242 1 1";
         let read = parse_stat(line).unwrap();
         assert_eq!((read.state, read.parent, read.session, read.started), (b'S', 7, 13, 4242));
+        assert!(!read.is_dead());
         assert!(parse_stat(b"12 (a").is_none());
         assert!(parse_stat(b"").is_none());
+    }
+
+    #[test]
+    fn a_process_without_its_first_thread_lives() {
+        let line = |threads: u32| format!("12 (a) Z 7 12 13 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 {threads} 0 4242 1 1");
+        assert!(parse_stat(line(1).as_bytes()).unwrap().is_dead());
+        assert!(!parse_stat(line(2).as_bytes()).unwrap().is_dead());
     }
 
     #[test]

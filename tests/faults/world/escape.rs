@@ -195,15 +195,41 @@ fn kill(case: &mut Case) -> Tally {
     tally
 }
 
-/// As many processes as the user may have, in a PID namespace of their own, so that nobody else is hurt.
+/// A PID namespace of its own, so that nobody else is hurt.
+const UNSHARE: [&str; 5] = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child"];
+/// A user who has no other process.
+const USER: [&str; 4] = ["setpriv", "--reuid=64123", "--regid=64123", "--clear-groups"];
+
+fn has_namespaces() -> bool {
+    let possible = [&UNSHARE[..], &USER[..], &[env!("CARGO_BIN_EXE_vplan"), "--version"]].concat();
+    Command::new(possible[0]).args(&possible[1..]).output().is_ok_and(|o| o.status.success())
+}
+
+/// Runs the one check `NAME.pl` in a PID namespace, where the user may have so many processes. Gives how vplan ended; nothing
+/// may be left then.
+fn alone(name: &str, body: &str, processes: u32, limit: &str) -> (World, Option<i32>) {
+    let world = World::new(&format!("check {name} {{\n  run perl {name}.pl 1 0\n  timeout {limit}\n}}\n"));
+    world.project.write(format!("{name}.pl"), format!("{PRELUDE}{body}"));
+    // Its own world is the user's, also what is above it.
+    let own = Command::new("chown").args(["-R", "64123:64123"]).arg(world.project.parent()).status();
+    assert!(own.unwrap().success());
+    std::fs::set_permissions(world.project.parent(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    // The shell is the namespace's first process: with it and the listing itself, nobody else is there when vplan has ended.
+    let script = "\"$@\"; code=$?; set -- /proc/[0-9]*; echo \"left $#\" >&2; exit $code";
+    let limited = format!("--nproc={processes}");
+    let wrap = [&UNSHARE[..], &["sh", "-c", script, "sh"], &USER[..], &["prlimit", &limited]].concat();
+    let mut vplan = Guard(world.through(&wrap, &["--keep-going", "--budget", "60s"]).spawn().unwrap());
+    let exit = wait(&mut vplan);
+    assert!(world.project.read("../err").contains("left 1\n"), "{name}: {}", world.said());
+    assert!(world.project.exists("ready"), "{name}");
+    (world, exit)
+}
+
+/// As many processes as the user may have.
 #[test]
 fn fork_bombs() {
     let mut sweep = Sweep::new("faults::world::escape::fork_bombs", 1, 20);
-    let unshare = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child"];
-    let user = ["setpriv", "--reuid=64123", "--regid=64123", "--clear-groups"];
-    let program = env!("CARGO_BIN_EXE_vplan");
-    let possible = [&unshare[..], &user[..], &[program, "--version"]].concat();
-    if !Command::new(possible[0]).args(&possible[1..]).output().is_ok_and(|o| o.status.success()) {
+    if !has_namespaces() {
         return sweep.cannot("no PID namespace and no other user for this one");
     }
     let bombs = [
@@ -217,30 +243,46 @@ fn fork_bombs() {
     ];
     while let Some(mut case) = sweep.next() {
         let (name, body) = case.one_of(&bombs);
-        let checks = "check bomb {\n  run perl bomb.pl 1 0\n  timeout 700ms\n}\n";
-        let world = World::new(checks);
-        world.project.write("bomb.pl", format!("{PRELUDE}open my $f, '>', 'ready'; close $f; {body}"));
-        // Its own world is the user's, also what is above it.
-        let own = Command::new("chown").args(["-R", "64123:64123"]).arg(world.project.parent()).status();
-        assert!(own.unwrap().success());
-        std::fs::set_permissions(world.project.parent(), std::fs::Permissions::from_mode(0o755)).unwrap();
-        // The shell is the namespace's first process: with it and the listing itself, nobody else is there when vplan has ended.
-        let script = "\"$@\"; code=$?; set -- /proc/[0-9]*; echo \"left $#\" >&2; exit $code";
-        let limited = ["prlimit", "--nproc=150"];
-        let wrap = [&unshare[..], &["sh", "-c", script, "sh"], &user[..], &limited].concat();
-        let mut vplan = Guard(world.through(&wrap, &["--keep-going", "--budget", "2s"]).spawn().unwrap());
-        let exit = wait(&mut vplan);
+        let (world, exit) = alone(name, &format!("open my $f, '>', 'ready'; close $f; {body}"), 150, "700ms");
         assert_eq!(exit, Some(43), "{name}: {}", world.said());
-        assert!(world.project.read("../err").contains("left 1\n"), "{name}: {}", world.said());
-        assert!(world.project.exists("ready"), "{name}");
         let report = world.report();
-        assert_eq!(status(&report, "bomb"), "timed_out", "{name}: {report}");
-        let bomb = &report["steps"].as_array().unwrap().iter().find(|s| s["id"] == "bomb").unwrap();
+        assert_eq!(status(&report, name), "timed_out", "{name}: {report}");
+        let bomb = report["steps"].as_array().unwrap().iter().find(|s| s["id"] == *name).unwrap();
         sweep.count(&format!("of the kind {name}"), 1);
         sweep.most(
             "ms until a bomb was gone, after its limit",
             bomb["durationMs"].as_u64().unwrap().saturating_sub(700),
         );
+        case.held();
+    }
+}
+
+/// Chains of processes that fork and exit, more of them than there are processors: whoever is to end them hardly gets to run, and
+/// while it waits for thousands of dead ones and looks at them, each chain is long somewhere else.
+#[test]
+fn crowds_of_chains() {
+    let mut sweep = Sweep::new("faults::world::escape::crowds_of_chains", 4, 40);
+    if !has_namespaces() {
+        return sweep.cannot("no PID namespace and no other user for this one");
+    }
+    while let Some(case) = sweep.next() {
+        let (chains, hop) = if case.number.is_multiple_of(2) { (32, "") } else { (8, "POSIX::setsid()") };
+        // With its supervisor gone, all of a step is vplan's own to end.
+        let bereft = case.number % 4 > 1;
+        let end = if bereft { "kill 'KILL', getppid; rest()" } else { "POSIX::_exit(0)" };
+        let body = format!(
+            "pipe(my $begin, my $all) or die;
+            sub chain {{ my ($own) = @_; POSIX::setsid() if $own; while (1) {{ POSIX::_exit(0) if fork; {hop} }} }}
+            for my $n (1..{chains}) {{ spawn(sub {{ close $all; <$begin>; chain($n % 2) }}) }}
+            open my $f, '>', 'ready'; close $f; close $all; {end}"
+        );
+        let (world, exit) = alone("chains", &body, 3_000, "60s");
+        let report = world.report();
+        let (code, seen) = if bereft { (40, "errored") } else { (0, "passed") };
+        assert_eq!((exit, status(&report, "chains")), (Some(code), seen), "{report}");
+        let step = report["steps"].as_array().unwrap().iter().find(|s| s["id"] == "chains").unwrap();
+        assert!(bereft || step["leaked"].as_u64().is_some_and(|n| n > 0), "{step}");
+        sweep.most("ms until chains were gone", step["durationMs"].as_u64().unwrap());
         case.held();
     }
 }
