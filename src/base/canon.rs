@@ -105,7 +105,7 @@ impl std::str::FromStr for Digest {
 }
 
 /// A writer that keeps only the SHA-256 of what passes through.
-#[derive(Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Hasher(sha2::Sha256);
 
 impl Hasher {

@@ -27,7 +27,7 @@ use crate::recover;
 use crate::run::verdict::Exit;
 use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The largest list of changed files or commands that is read, in bytes.
 const MAX_LIST: u64 = 256 << 20;
@@ -54,9 +54,23 @@ pub struct Session {
 /// # Errors
 /// Exit 5 when it cannot be had.
 pub fn state(global: &Global, site: &Site) -> Result<StateDir, Failure> {
-    let failed = |e: StateError| Failure::new(Exit::Setup.code(), "vplan::state", e.to_string()).help(e.help());
-    let base = state_dir::base(global.state_dir.as_deref(), git::environment).map_err(failed)?;
-    StateDir::open(&base, &site.root).map_err(failed)
+    StateDir::open(&state_base(global)?, &site.root).map_err(|e| state_failed(&e))
+}
+
+/// The same for who only looks: nothing is made, and `None` says that nothing is kept yet.
+///
+/// # Errors
+/// A place that cannot be entered: exit 5.
+pub fn kept_state(global: &Global, site: &Site) -> Result<Option<StateDir>, Failure> {
+    StateDir::find(&state_base(global)?, &site.root).map_err(|e| state_failed(&e))
+}
+
+fn state_base(global: &Global) -> Result<PathBuf, Failure> {
+    state_dir::base(global.state_dir.as_deref(), git::environment).map_err(|e| state_failed(&e))
+}
+
+fn state_failed(error: &StateError) -> Failure {
+    Failure::new(Exit::Setup.code(), "vplan::state", error.to_string()).help(error.help())
 }
 
 impl Session {

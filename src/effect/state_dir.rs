@@ -65,40 +65,56 @@ impl StateDir {
     /// # Errors
     /// When it cannot be made, or belongs to somebody else.
     pub fn open(base: &Path, root: &Path) -> Result<Self, StateError> {
-        let failed = |path: &Path| {
-            let path = path.to_owned();
-            move |e: io::Error| StateError::Io(path, e)
-        };
-        let real = std::fs::canonicalize(root).map_err(failed(root))?;
-        let name = Digest::of(real.as_os_str().as_bytes()).hex();
-        let path = base.join(name.get(..32).unwrap_or_default());
-        let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let enter = || openat(CWD, &path, flags, Mode::empty());
+        let path = place(base, root)?;
         // What is there is entered, so that it can be read where nothing can be made.
-        let mut entered = enter();
-        if matches!(entered, Err(Errno::NOENT | Errno::NOTDIR)) {
-            make_folders(base).map_err(failed(base))?;
-            match mkdirat(CWD, &path, Mode::RWXU) {
-                Ok(()) => sync_folder(base).map_err(failed(base))?,
-                Err(Errno::EXIST) => {}
-                Err(error) => return Err(StateError::Io(path, error.into())),
-            }
-            entered = enter();
+        if let Some(there) = enter(&path)? {
+            return Ok(there);
         }
-        let folder = match entered {
-            Ok(folder) => folder,
-            Err(Errno::NOTDIR | Errno::LOOP) => return Err(StateError::Foreign(path)),
-            Err(error) => return Err(StateError::Io(path, error.into())),
-        };
-        let stat = fstat(&folder).map_err(|e| StateError::Io(path.clone(), e.into()))?;
-        if stat.st_uid != rustix::process::geteuid().as_raw() {
-            return Err(StateError::Foreign(path));
+        let failed = |path: &Path, e: io::Error| StateError::Io(path.to_owned(), e);
+        make_folders(base).map_err(|e| failed(base, e))?;
+        match mkdirat(CWD, &path, Mode::RWXU) {
+            Ok(()) => sync_folder(base).map_err(|e| failed(base, e))?,
+            Err(Errno::EXIST) => {}
+            Err(error) => return Err(failed(&path, error.into())),
         }
-        if Mode::from_raw_mode(stat.st_mode) != Mode::RWXU {
-            fchmod(&folder, Mode::RWXU).map_err(|e| StateError::Io(path.clone(), e.into()))?;
-        }
-        Ok(Self { path, folder })
+        enter(&path)?.ok_or_else(|| failed(&path, Errno::NOENT.into()))
     }
+
+    /// The same where only a look is taken: nothing is made, and `None` says that nothing is kept yet.
+    ///
+    /// # Errors
+    /// When it cannot be entered, or belongs to somebody else.
+    pub fn find(base: &Path, root: &Path) -> Result<Option<Self>, StateError> {
+        enter(&place(base, root)?)
+    }
+}
+
+fn place(base: &Path, root: &Path) -> Result<PathBuf, StateError> {
+    let real = std::fs::canonicalize(root).map_err(|e| StateError::Io(root.to_owned(), e))?;
+    let name = Digest::of(real.as_os_str().as_bytes()).hex();
+    Ok(base.join(name.get(..32).unwrap_or_default()))
+}
+
+fn enter(path: &Path) -> Result<Option<StateDir>, StateError> {
+    let failed = |e: Errno| StateError::Io(path.to_owned(), e.into());
+    let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let folder = match openat(CWD, path, flags, Mode::empty()) {
+        Ok(folder) => folder,
+        Err(Errno::NOENT) => return Ok(None),
+        // What is there is no folder; else something above it is none.
+        Err(Errno::NOTDIR | Errno::LOOP) if path.symlink_metadata().is_ok() => {
+            return Err(StateError::Foreign(path.to_owned()));
+        }
+        Err(error) => return Err(failed(error)),
+    };
+    let stat = fstat(&folder).map_err(failed)?;
+    if stat.st_uid != rustix::process::geteuid().as_raw() {
+        return Err(StateError::Foreign(path.to_owned()));
+    }
+    if Mode::from_raw_mode(stat.st_mode) != Mode::RWXU {
+        fchmod(&folder, Mode::RWXU).map_err(failed)?;
+    }
+    Ok(Some(StateDir { path: path.to_owned(), folder }))
 }
 
 #[cfg(test)]
@@ -123,12 +139,18 @@ mod tests {
         let (state, tree) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let link = state.path().join("link");
         symlink(tree.path(), &link).unwrap();
+        assert!(StateDir::find(&state.path().join("a"), tree.path()).unwrap().is_none());
+        assert!(!state.path().join("a").exists(), "a look makes nothing");
         let one = StateDir::open(&state.path().join("a"), tree.path()).unwrap();
+        assert_eq!(StateDir::find(&state.path().join("a"), tree.path()).unwrap().unwrap().path, one.path);
         let two = StateDir::open(&state.path().join("a"), &link).unwrap();
         assert_eq!(one.path, two.path);
         assert_eq!(std::fs::metadata(&one.path).unwrap().permissions().mode() & 0o777, 0o700);
         std::fs::remove_dir(&one.path).unwrap();
         symlink(tree.path(), &one.path).unwrap();
         assert!(matches!(StateDir::open(&state.path().join("a"), tree.path()), Err(StateError::Foreign(_))));
+        std::fs::write(state.path().join("file"), "").unwrap();
+        assert!(matches!(StateDir::open(&state.path().join("file"), tree.path()), Err(StateError::Io(..))));
+        assert!(matches!(StateDir::find(&state.path().join("file"), tree.path()), Err(StateError::Io(..))));
     }
 }

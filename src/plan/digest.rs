@@ -3,7 +3,7 @@
 use super::facts::Fact;
 use super::request::RequestRecord;
 use super::{ContractRef, Note, Omitted, Plan, Policy, Reason, Rewrite, Step, Tier};
-use crate::base::canon::{Digest, Hasher, write_canonical};
+use crate::base::canon::{Digest, Hasher, to_canonical, write_canonical};
 use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
 use std::io::{BufWriter, Write};
@@ -103,6 +103,76 @@ impl<'a> Bare<'a> {
     }
 }
 
+/// The digest of a plan that is rewritten again and again: only its steps change, and its rewrites grow. Everything before the
+/// steps is hashed once, so that a thousand rewrites cost as much as the lists of commands that they hold.
+#[derive(Clone, Debug)]
+pub struct Growing {
+    /// Has seen all up to the last rewrite.
+    seen: Hasher,
+    empty: bool,
+}
+
+/// What stands before the rewrites, and what behind them.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Head<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    contract: &'a Option<ContractRef>,
+    facts: &'a [Fact],
+    #[serde(skip_serializing_if = "<[Note]>::is_empty")]
+    notes: &'a [Note],
+    omitted: Stripped<'a, Omitted>,
+    policy: &'a Policy,
+    request: &'a RequestRecord,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Tail<'a> {
+    steps: Stripped<'a, Step>,
+    tiers: Stripped<'a, Tier>,
+    version: u32,
+}
+
+impl Growing {
+    /// Of a plan with the rewrites that it has.
+    #[must_use]
+    pub fn of(plan: &Plan) -> Self {
+        let Bare { contract, facts, notes, omitted, policy, request, rewrites, steps: _, tiers: _, version: _ } =
+            Bare::of(plan);
+        let head = to_canonical(&Head { contract, facts, notes, omitted, policy, request });
+        let mut growing = Self { seen: Hasher::default(), empty: true };
+        growing.see(head.strip_suffix('}').unwrap_or_default());
+        growing.see(",\"rewrites\":[");
+        rewrites.iter().for_each(|rewrite| growing.push(rewrite));
+        growing
+    }
+
+    /// The plan has been rewritten once more.
+    pub fn push(&mut self, rewrite: &Rewrite) {
+        if !std::mem::replace(&mut self.empty, false) {
+            self.see(",");
+        }
+        self.see(&to_canonical(rewrite));
+    }
+
+    /// The digest of the plan with all these rewrites and its steps as they are now; its own list of rewrites is not looked at.
+    #[must_use]
+    pub fn digest(&self, plan: &Plan) -> Digest {
+        let Bare { steps, tiers, version, .. } = Bare::of(plan);
+        let tail = to_canonical(&Tail { steps, tiers, version });
+        let mut all = self.clone();
+        all.see("],");
+        all.see(tail.strip_prefix('{').unwrap_or_default());
+        all.seen.finish()
+    }
+
+    fn see(&mut self, text: &str) {
+        // Writing into a hasher cannot fail.
+        let _ = self.seen.write_all(text.as_bytes());
+    }
+}
+
 /// A list whose items are stripped one at a time.
 struct Stripped<'a, T>(&'a [T], fn(&mut T));
 
@@ -163,6 +233,30 @@ mod tests {
         write_to(&one, &mut written).unwrap();
         assert_eq!(Digest::of(&written), digest(&one));
         assert_eq!(seal(one.clone()).digest, Some(digest(&one)));
+    }
+
+    #[test]
+    fn a_growing_plan_has_the_digest_of_one_that_has_grown() {
+        let mut plan = annotated(1);
+        let mut growing = Growing::of(&plan);
+        for number in 0..4 {
+            assert_eq!(growing.digest(&plan), digest(&plan), "{number}");
+            assert_eq!(Growing::of(&plan).digest(&plan), digest(&plan), "{number}");
+            let rewrite = Rewrite {
+                coverage: crate::plan::Coverage::Full,
+                dropped: vec![number.to_string()],
+                evidence: None,
+                next_commands: Vec::new(),
+                next_digest: None,
+                previous_commands: vec!["\"".into()],
+                previous_digest: Some(digest(&plan)),
+                reason: "r".into(),
+                recovery_rule: "x".into(),
+            };
+            growing.push(&rewrite);
+            plan.rewrites.push(rewrite);
+            plan.steps[0].command.push('x');
+        }
     }
 
     #[test]

@@ -4,8 +4,9 @@ use super::failure::unsupported_words;
 use super::failure::{Asked, AskedKind, asked};
 use super::{Failure, FailureCode, Recovery, recover};
 use crate::base::path::RepoPath;
+use crate::plan::digest::{self, Growing};
 use crate::plan::facts::{Answer, Certainty, Fact, Facts, Question};
-use crate::plan::{Plan, Step, digest};
+use crate::plan::{Plan, Step};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What make's built-in rules make a program from, chains included (`make -p -f /dev/null`): a goal without a rule is made
@@ -18,6 +19,11 @@ const IMPLICIT: &[&str] = &[
 /// Applies rules until none applies to what is certain (see [`super::preflight`]).
 pub(super) fn repair(mut plan: Plan, facts: &Facts) -> Plan {
     let mut consulted = BTreeSet::new();
+    // Each rewrite is a step on its own, with the digests on both sides of it; but a plan of a thousand of them is neither copied nor
+    // hashed a thousand times.
+    let mut growing = plan.digest.is_some().then(|| Growing::of(&plan));
+    let mut digest = plan.digest.take();
+    let mut rewrites = std::mem::take(&mut plan.rewrites);
     loop {
         let failures = failures(&plan, facts, &mut consulted);
         let failed: BTreeSet<&str> = failures.iter().map(|f| f.step.as_str()).collect();
@@ -25,11 +31,17 @@ pub(super) fn repair(mut plan: Plan, facts: &Facts) -> Plan {
         let questions =
             plan.steps.iter().filter(|s| failed.contains(s.id.as_str())).flat_map(super::failure::questions);
         consulted.extend(questions);
-        match recover(&plan, &failures, facts) {
-            Recovery::Rewritten { plan: next, .. } => plan = *next,
-            Recovery::Refused(_) | Recovery::NotApplicable => return recorded(plan, facts, &consulted),
+        let Recovery::Rewritten { plan: next, mut rewrite } = recover(&plan, &failures, facts) else { break };
+        plan = *next;
+        plan.rewrites.clear();
+        rewrite.previous_digest = digest.take();
+        if let Some(growing) = &mut growing {
+            growing.push(&rewrite);
+            digest = Some(growing.digest(&plan));
         }
+        rewrites.push(rewrite);
     }
+    recorded(Plan { digest, rewrites, ..plan }, facts, &consulted)
 }
 
 /// What is certain to fail, in plan order, before any repair.
@@ -67,7 +79,9 @@ pub(super) fn needed(plan: &Plan, facts: &Facts) -> BTreeSet<Question> {
     let mut needed: BTreeSet<Question> = plan.steps.iter().flat_map(of).collect();
     // Most plans have no conjunction, and then there is nothing to try on a copy.
     if !failures(plan, &Facts::default(), &mut BTreeSet::new()).is_empty() {
-        needed.extend(repair(plan.clone(), &Facts::default()).steps.iter().flat_map(of));
+        // What becomes of a copy is not told to anybody, so that it needs no digest.
+        let copy = Plan { digest: None, ..plan.clone() };
+        needed.extend(repair(copy, &Facts::default()).steps.iter().flat_map(of));
     }
     needed.retain(|question| facts.get(question).is_none());
     needed

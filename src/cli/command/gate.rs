@@ -8,7 +8,7 @@ use crate::cli::error::Failure;
 use crate::cli::pinning;
 use crate::cli::render::style::{Tone, count, paint};
 use crate::cli::round::{Keeper, Word, named, tree};
-use crate::cli::session::{invalid, load_contract, load_failed, locate, state};
+use crate::cli::session::{invalid, kept_state, load_contract, load_failed, locate, state};
 use crate::cli::terminal::Terminal;
 use crate::effect::ledger::{LedgerFile, PATIENCE};
 use crate::effect::load::{LoadError, Wanted};
@@ -250,7 +250,10 @@ fn show(global: &Global, args: &ShowArgs, format: Format, terminal: &Terminal) -
         Err(LoadError::Missing(_)) => Terms::of(None),
         Err(error) => return Err(load_failed(error)),
     };
-    let ledger = LedgerFile::new(state(global, &site)?).read()?;
+    let ledger = match kept_state(global, &site)? {
+        Some(place) => LedgerFile::new(place).read()?,
+        None => Ledger::default(),
+    };
     let required = terms.confirmations;
     let shown: Vec<&Entry> = match &args.subject {
         None => ledger.subjects.iter().collect(),

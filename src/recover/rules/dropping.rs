@@ -3,7 +3,7 @@
 //! Deleting what a check asks for is no repair, dropping what others need breaks them, and a plan that verifies nothing is
 //! no plan: each is a refusal.
 
-use super::{ALL, Case};
+use super::{ALL, Case, conjunction};
 use crate::base::change::Status;
 use crate::base::path::RepoPath;
 use crate::plan::facts::{Certainty, Facts};
@@ -23,7 +23,9 @@ pub(super) fn drop(case: &Case<'_>, code: FailureCode) -> Result<Change, String>
         return Err(format!("`{}` needs it", other.id));
     }
     let gone = together(case);
-    let remains = |step: &Step| step.is_effective() && step.id != *id && !gone.contains(step.id.as_str());
+    // What cannot be run at all verifies nothing, also when nobody has tried it yet.
+    let runs = |step: &Step| step.unsupported.is_none() || conjunction::parts(step).is_some();
+    let remains = |step: &Step| step.is_effective() && runs(step) && step.id != *id && !gone.contains(step.id.as_str());
     if !case.plan.steps.iter().any(remains) {
         return Err("no step that verifies something would remain".to_owned());
     }
@@ -60,7 +62,7 @@ fn together<'a>(case: &Case<'a>) -> BTreeSet<&'a str> {
 fn is_droppable(plan: &Plan, step: &Step, failure: &Failure, facts: &Facts) -> bool {
     let rule = ALL.iter().find(|rule| rule.fires_on == failure.code && rule.coverage == Coverage::Narrowed);
     let inexpressible = failure.code != FailureCode::UnsupportedFormat
-        || (step.unsupported.is_some() && super::conjunction::parts(step).is_none());
+        || (step.unsupported.is_some() && conjunction::parts(step).is_none());
     rule.is_some_and(|rule| plan.policy.recover.iter().any(|name| name == rule.name))
         && inexpressible
         && refusal(plan, step, failure.code, facts).is_none()
@@ -220,6 +222,18 @@ mod tests {
     }
 
     /// Who is needed stays, so that the other may go.
+    /// Whether the others have been tried does not matter.
+    #[test]
+    fn what_cannot_be_run_does_not_remain() {
+        let only_the_first = [given(1, UnsupportedFormat)];
+        let none = Facts::default();
+        assert_eq!(said(&plan_of_lines(&["a | b", "c | d", "e | f"]), &only_the_first, &none), NONE);
+        for other in ["c && d", "make"] {
+            let dropped = said(&plan_of_lines(&["a | b", "c | d", other]), &only_the_first, &none);
+            assert_eq!(dropped, "drop-unsupported-format: command-1", "{other}");
+        }
+    }
+
     #[test]
     fn what_is_needed_by_what_stays() {
         let mut plan = plan_of_lines(&["make x", "make y", "setup"]);
