@@ -229,6 +229,50 @@ fn redaction_no_secret_substring() {
     assert_eq!(grep.unwrap().code(), Some(1), "no file of the record holds it");
 }
 
+/// In a report file and in the JSON of a test runner a secret is spelled otherwise than it is.
+#[test]
+fn redaction_in_what_is_read() {
+    let secret = "open&\"sesame\"<now>";
+    let xml = secret.replace('&', "&amp;").replace('"', "&quot;").replace('<', "&lt;");
+    let long = format!("{}{xml}", "x".repeat(100_000));
+    let suite = |what: &str| {
+        format!(
+            "<testsuite name='s'><testcase name='{what}' file='{what}'><failure message='{what}'>{what}</failure></testcase></testsuite>"
+        )
+    };
+    let json = secret.replace('"', "\\\"");
+    let line = |rest: &str| format!("{{\"Package\":\"p\",\"Test\":\"T{json}\",{rest}}}\n");
+    let go = [
+        line("\"Action\":\"run\""),
+        line(&format!("\"Action\":\"output\",\"Output\":\"{json}\\n\"")),
+        line("\"Action\":\"fail\""),
+    ]
+    .concat();
+    let project = project(&[
+        ("a", &["test cp a.xml out/a.xml", "report junit \"out/a.xml\"", "pass-env MY_TOKEN"]),
+        ("b", &["test cp b.xml out/b.xml", "report junit \"out/b.xml\"", "pass-env MY_TOKEN"]),
+        ("c", &["test cat c.json", "format go", "pass-env MY_TOKEN"]),
+    ]);
+    project.write("a.xml", suite(&xml)).write("b.xml", suite(&long)).write("c.json", go).write("out/.keep", "");
+    project.commit("what they write");
+    let args = ["run", "--all", "--keep-going", "--format", "json", "--grant-env", "MY_TOKEN"];
+    let ran = project.vplan(&args).env("MY_TOKEN", secret).run();
+    let report = ran.exits(42).json();
+    for id in ["a", "b", "c"] {
+        assert_eq!(step(&report, id)["tests"]["failed"], 1, "{report:#}");
+    }
+    assert_eq!(step(&report, "a")["failedTests"][0]["name"], "***", "{report:#}");
+    assert_eq!(step(&report, "c")["failedTests"][0]["name"], "T***", "{report:#}");
+    let grep = |what: &str| {
+        std::process::Command::new("grep").args(["-rlF", what, ".vplan"]).current_dir(project.root()).output().unwrap()
+    };
+    // As it is, as JSON has it, as XML has it, and as far as a place that is cut may show it.
+    for spelled in [secret, &json, &xml, "sesame"] {
+        let found = String::from_utf8(grep(spelled).stdout).unwrap();
+        assert!(!ran.out().contains(spelled) && found.is_empty(), "{spelled}: {found}");
+    }
+}
+
 #[test]
 fn exe_resolution_ignores_repo_path_entries() {
     let project = project(&[("a", &["run own-tool"])]);

@@ -186,6 +186,19 @@ impl Reading {
         self
     }
 
+    /// Every text that is not vplan's own.
+    pub fn for_each_text(&mut self, mut change: impl FnMut(&mut String)) {
+        for finding in &mut self.findings {
+            let Finding { code, column: _, file, line: _, message, severity: _ } = finding;
+            code.iter_mut().chain(file).chain([message]).for_each(&mut change);
+        }
+        for test in &mut self.failed_tests {
+            let FailedTest { file, line: _, message, name } = test;
+            file.iter_mut().chain(message).chain([name]).for_each(&mut change);
+        }
+        self.problems.iter_mut().for_each(change);
+    }
+
     /// Notes what speaks against a pass, while there is room.
     pub fn object(&mut self, problem: impl Into<String>) {
         if self.problems.len() < PROBLEMS_KEPT {

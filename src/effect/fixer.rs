@@ -98,7 +98,7 @@ pub fn fix(fixer: Fixer<'_>) -> Result<Fixed, DriveError> {
         logs: Some(logs.as_fd()),
         max_output: fixer.max_output,
         evaluate: &|_| Evidence::default(),
-        watch: &|_| Box::new(Looked::default),
+        watch: &|_| Box::new(|_| Looked::default()),
         recall: None,
         judge: None,
         input: Some(fixer.feedback),

@@ -318,6 +318,7 @@ impl History {
         }
         for id in self.ids()?.into_iter().skip(keep) {
             match self.take(runs.as_fd(), &id, dry) {
+                Ok(Taken::Gone) => {}
                 Ok(Taken::Written) => collected.kept.push((id, "it is being written".to_owned())),
                 Ok(Taken::Counted(bytes)) => collected.removed.push((id, bytes)),
                 Ok(Taken::Renamed(name)) => {
@@ -335,7 +336,8 @@ impl History {
     fn take(&self, runs: BorrowedFd<'_>, id: &str, dry: bool) -> io::Result<Taken> {
         let alone = flock(runs, FlockOperation::LockExclusive).is_ok();
         let taken = (|| {
-            let folder = self.folder(id).map_err(io::Error::other)?;
+            // Another collection may have been faster, here and below.
+            let Some(folder) = enter(runs, id)? else { return Ok(Taken::Gone) };
             let written = match open(folder.as_fd(), EVENTS) {
                 Ok(events) => match flock(&events, FlockOperation::NonBlockingLockExclusive) {
                     Ok(()) => false,
@@ -363,6 +365,7 @@ impl History {
 }
 
 enum Taken {
+    Gone,
     Written,
     Counted(u64),
     Renamed(String),
@@ -420,8 +423,17 @@ fn read(file: &File, cap: u64) -> io::Result<Vec<u8>> {
 fn remove(parent: BorrowedFd<'_>, name: &str) -> io::Result<u64> {
     let Some(folder) = enter(parent, name)? else { return Ok(0) };
     let bytes = clear(folder.as_fd(), false, 0)?;
-    unlinkat(parent, name, AtFlags::REMOVEDIR)?;
+    if_there(unlinkat(parent, name, AtFlags::REMOVEDIR))?;
     Ok(bytes)
+}
+
+/// What somebody else has removed in the meantime is removed.
+fn if_there<T>(result: Result<T, Errno>) -> Result<Option<T>, Errno> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(Errno::NOENT) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// Removes all that is in a folder, or only counts its bytes.
@@ -436,20 +448,20 @@ fn clear(folder: BorrowedFd<'_>, dry: bool, depth: usize) -> io::Result<u64> {
         if matches!(name.to_bytes(), b"." | b"..") {
             continue;
         }
-        let stat = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        let Some(stat) = if_there(statat(folder, name, AtFlags::SYMLINK_NOFOLLOW))? else { continue };
         if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
             let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            let inner = openat(folder, name, flags, Mode::empty())?;
+            let Some(inner) = if_there(openat(folder, name, flags, Mode::empty()))? else { continue };
             bytes += clear(inner.as_fd(), dry, depth + 1)?;
             if !dry {
-                unlinkat(folder, name, AtFlags::REMOVEDIR)?;
+                if_there(unlinkat(folder, name, AtFlags::REMOVEDIR))?;
             }
         } else {
             if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile {
                 bytes += u64::try_from(stat.st_size).unwrap_or(0);
             }
             if !dry {
-                unlinkat(folder, name, AtFlags::empty())?;
+                if_there(unlinkat(folder, name, AtFlags::empty()))?;
             }
         }
     }

@@ -4,6 +4,7 @@ use super::drive::{Context, Finished};
 use super::judge::Asked;
 use super::process::attempt::{Attempt, Buffer, Heard, Tried, Try};
 use super::process::capture::{Live, LogPlace};
+use super::process::mask::Secrets;
 use super::process::pool::Pool;
 use super::process::program::say;
 use super::reuse::Recall;
@@ -54,16 +55,21 @@ pub(super) struct Busy<'e> {
     log: Option<String>,
     stage: Stage<'e>,
     /// Tells the thread that watches files to look again, and whether the step may have passed.
-    watcher: Option<Sender<bool>>,
+    watcher: Option<Sender<Ended>>,
     /// Its limit in milliseconds, as long as it has not been told that it starts.
     pub unannounced: Option<u64>,
     /// The identity of the question that is put.
     question: Option<Digest>,
     wishes: Wishes,
+    /// What it was given and nobody may read.
+    secrets: Secrets,
     withheld: Vec<Withheld>,
     /// When its supervisor should have obeyed.
     pub overdue: Option<Instant>,
 }
+
+/// Whether the step may have passed, and what nobody may read of what it has written.
+type Ended = (bool, Secrets);
 
 enum Stage<'e> {
     /// Its thread evaluates it, or looks at files.
@@ -105,6 +111,7 @@ impl<'e> Busy<'e> {
             unannounced: None,
             question: None,
             wishes: Wishes::default(),
+            secrets: Secrets::default(),
             withheld: Vec::new(),
             overdue: None,
         }
@@ -198,6 +205,7 @@ impl<'e> Busy<'e> {
             formats: &formats,
         };
         self.withheld = environment.withheld;
+        self.secrets = environment.secrets.clone();
         // Before it begins: from now on files may change.
         context.recall.into_iter().for_each(|recall| recall.started(self.step));
         match Attempt::begin(means.pool, &what) {
@@ -249,7 +257,7 @@ impl<'e> Busy<'e> {
         context.recall.into_iter().for_each(Recall::over);
         let accepted = |exit| if self.step.exit.is_empty() { exit == 0 } else { self.step.exit.contains(&exit) };
         let promising = tried.evidence.exit.is_some_and(accepted);
-        if self.watcher.as_ref().is_some_and(|w| w.send(promising).is_ok()) {
+        if self.watcher.as_ref().is_some_and(|w| w.send((promising, self.secrets.clone())).is_ok()) {
             self.stage = Stage::Ended(Box::new(tried));
             return (heard, None);
         }
@@ -267,7 +275,11 @@ impl<'e> Busy<'e> {
     }
 
     /// What is told beside the evidence; and the evidence.
-    pub(super) fn finished(self, tried: Tried) -> (Box<Evidence>, Finished) {
+    pub(super) fn finished(self, mut tried: Tried) -> (Box<Evidence>, Finished) {
+        if let Some(reading) = tried.evidence.reading.as_deref_mut().filter(|_| !self.secrets.is_empty()) {
+            // What was masked before it was read can have been spelled otherwise there: `&amp;`, `\"`.
+            reading.for_each_text(|text| *text = self.secrets.mask_clipped(text));
+        }
         let finished = Finished {
             started_at: self.since,
             log: self.log.filter(|_| tried.logged),
@@ -309,7 +321,7 @@ fn watch(
     plan: &Plan,
     number: usize,
     recall: Option<&Recall<'_>>,
-    again: &Receiver<bool>,
+    again: &Receiver<Ended>,
     outbox: &UnboundedSender<Note>,
 ) {
     if let Some(pass) = recall.and_then(|recall| recall.look(plan, number)) {
@@ -319,8 +331,8 @@ fn watch(
     let look = step.map(|step| (context.watch)(step));
     leave(outbox, Note::Looked(number));
     // Nobody asks when the step could not be started.
-    if let Ok(promising) = again.recv() {
-        let looked = look.map(|look| look()).unwrap_or_default();
+    if let Ok((promising, secrets)) = again.recv() {
+        let looked = look.map(|look| look(&secrets)).unwrap_or_default();
         if let Some(recall) = recall.filter(|_| promising && looked.mutated.is_none()) {
             recall.look_again(plan, number);
         }

@@ -4,6 +4,7 @@ use super::files::beneath::Beneath;
 use super::files::fingerprint;
 use super::files::reports::Before;
 use super::git::Git;
+use super::process::mask::Secrets;
 use crate::base::path::RepoPath;
 use crate::check::evidence::Evidence;
 use crate::check::format::{ALL, Format, named};
@@ -11,8 +12,9 @@ use crate::check::reading::Reading;
 use crate::plan::Step;
 use std::path::Path;
 
-/// Looks again.
-pub type Watch = Box<dyn FnOnce() -> Looked>;
+/// Looks again. What is read is masked.
+pub type Watch = Box<dyn FnOnce(&Secrets) -> Looked>;
+type ReportsAgain = Box<dyn FnOnce(&Secrets) -> Reports>;
 
 /// What was seen after a try.
 #[derive(Debug, Default)]
@@ -57,7 +59,7 @@ pub fn is_watched(step: &Step) -> bool {
 #[must_use]
 pub fn watch(root: &Path, git: Option<&Git>, step: &Step) -> Watch {
     let (changes, reports) = (changes(root, git, step), reports(root, step));
-    Box::new(move || Looked { mutated: changes(), report: reports() })
+    Box::new(move |secrets| Looked { mutated: changes(), report: reports(secrets) })
 }
 
 fn changes(root: &Path, git: Option<&Git>, step: &Step) -> Box<dyn FnOnce() -> Option<RepoPath>> {
@@ -74,8 +76,8 @@ fn changes(root: &Path, git: Option<&Git>, step: &Step) -> Box<dyn FnOnce() -> O
     })
 }
 
-fn reports(root: &Path, step: &Step) -> Box<dyn FnOnce() -> Reports> {
-    let Some(report) = step.report.clone() else { return Box::new(|| Reports::NotAsked) };
+fn reports(root: &Path, step: &Step) -> ReportsAgain {
+    let Some(report) = step.report.clone() else { return Box::new(|_| Reports::NotAsked) };
     let mut formats = named(&report.format, step.kind);
     if formats.is_empty() {
         // Whose report it is has been checked with the contract; here it is only how it is read.
@@ -86,12 +88,12 @@ fn reports(root: &Path, step: &Step) -> Box<dyn FnOnce() -> Reports> {
         Err(error) => {
             let mut reading = Reading::of(&report.format);
             reading.object(format!("the repository cannot be opened: {error}"));
-            return Box::new(move || Reports::Read(Box::new(reading)));
+            return Box::new(move |_| Reports::Read(Box::new(reading)));
         }
     };
     let before = Before::look(&beneath, &report.glob);
     let kind = step.kind;
-    Box::new(move || match before.read(&beneath, &report.glob, &formats) {
+    Box::new(move |secrets| match before.read(&beneath, &report.glob, &formats, secrets) {
         None => Reports::Missing,
         Some(reading) => Reports::Read(Box::new(reading.counted_by(kind))),
     })

@@ -13,6 +13,7 @@ use crate::plan::{Plan, Refusal, Rewrite};
 use rules::Case;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
 /// Why a step failed (engine.md section 6). The names are known to existing pipelines and never change.
@@ -130,9 +131,10 @@ pub fn recover(plan: &Plan, failures: &[Failure], facts: &Facts) -> Recovery {
     known.sort();
     known.dedup();
     let mut refusals = Vec::new();
+    let together = OnceCell::new();
     for (index, failure) in &known {
         let Some(step) = plan.steps.get(*index) else { continue };
-        let case = Case { plan, index: *index, step, failures, facts };
+        let case = Case { plan, index: *index, step, failures, facts, together: &together };
         for rule in rules::ALL.into_iter().filter(|rule| rule.fires_on == failure.code) {
             let reason = match (rule.rewrite)(&case) {
                 None => {

@@ -54,7 +54,7 @@ fn supervised(root: &Root, jobs: usize) -> Duration {
         logs: Some(logs.as_fd()),
         max_output: 1 << 26,
         evaluate: &|_| Evidence::default(),
-        watch: &|_| Box::new(Looked::default),
+        watch: &|_| Box::new(|_| Looked::default()),
         recall: None,
         judge: None,
         input: None,

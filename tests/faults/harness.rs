@@ -288,7 +288,7 @@ fn driver() {
         logs: Some(std::os::fd::AsFd::as_fd(&logs)),
         max_output: job.max_output,
         evaluate: &|_| Evidence::default(),
-        watch: &|_| Box::new(Looked::default),
+        watch: &|_| Box::new(|_| Looked::default()),
         recall: None,
         judge: None,
         input: None,

@@ -11,6 +11,7 @@ use crate::base::unit::show_size;
 use crate::base::word::visible;
 use crate::check::format::{self, Format};
 use crate::check::reading::Reading;
+use crate::effect::process::mask::Secrets;
 use rustix::fs::FileType;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -39,10 +40,16 @@ impl Before {
         Self(seen)
     }
 
-    /// Reads what has been written since; readings are added up, in the order of the paths. `None`: nothing was written.
+    /// Reads what has been written since, masked; readings are added up, in the order of the paths. `None`: nothing was written.
     /// What cannot be read is a problem of the reading.
     #[must_use]
-    pub fn read(self, beneath: &Beneath, glob: &Glob, formats: &[&'static Format]) -> Option<Reading> {
+    pub fn read(
+        self,
+        beneath: &Beneath,
+        glob: &Glob,
+        formats: &[&'static Format],
+        secrets: &Secrets,
+    ) -> Option<Reading> {
         let name = formats.first().map_or("", |f| f.id);
         let troubled = |problem: String| {
             let mut reading = Reading::of(name);
@@ -68,6 +75,8 @@ impl Before {
             match beneath.read(path, LARGEST.min(left)) {
                 Ok(bytes) => {
                     left = left.saturating_sub(bytes.len() as u64);
+                    // Before it is read, because what is read is cut.
+                    let bytes = if secrets.is_empty() { bytes } else { secrets.mask(&bytes) };
                     match format::read(formats, &bytes, b"") {
                         Some(mut reading) => {
                             reading.problems.iter_mut().for_each(|p| *p = format!("`{shown}`: {p}"));
@@ -191,7 +200,7 @@ mod tests {
             let (beneath, glob) = (Beneath::open(&root).unwrap(), Glob::parse(glob).unwrap());
             let before = Before::look(&beneath, &glob);
             step(&root);
-            before.read(&beneath, &glob, &[&WORDS])
+            before.read(&beneath, &glob, &[&WORDS], &Secrets::default())
         }
     }
 

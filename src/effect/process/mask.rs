@@ -6,6 +6,10 @@ use std::sync::Arc;
 
 /// Values shorter than this are no secrets: masking them would maim ordinary text.
 const LEAST: usize = 8;
+/// What of a secret may stand at the end of a text that was cut; one of fewer bytes tells nothing.
+const BEGINNING: usize = 4;
+/// What stands where a text was cut (see [`crate::check::reading::clip`]).
+const CUT: &str = "…";
 /// What stands for masked bytes.
 const MARK: &[u8] = b"***";
 
@@ -14,10 +18,18 @@ const MARK: &[u8] = b"***";
 pub struct Secrets(Arc<Vec<Vec<u8>>>);
 
 impl Secrets {
-    /// Takes the values; those of less than 8 bytes are left out.
+    /// Takes the values; those of less than 8 bytes are left out. A value is also masked as JSON and XML spell it.
     #[must_use]
     pub fn new(values: impl IntoIterator<Item = Vec<u8>>) -> Self {
         let mut values: Vec<_> = values.into_iter().filter(|v| v.len() >= LEAST).collect();
+        let texts = values.iter().filter_map(|value| std::str::from_utf8(value).ok());
+        let spelled = |text: &str| {
+            let json = crate::base::canon::to_canonical(&text);
+            let json = json.strip_prefix('"').and_then(|j| j.strip_suffix('"')).unwrap_or_default().to_owned();
+            [json, quick_xml::escape::escape(text).into_owned()]
+        };
+        let spelled: Vec<Vec<u8>> = texts.flat_map(spelled).map(String::into_bytes).collect();
+        values.extend(spelled);
         values.sort();
         values.dedup();
         Self(Arc::new(values))
@@ -46,6 +58,22 @@ impl Secrets {
             return text.to_owned();
         }
         String::from_utf8_lossy(&self.mask(text.as_bytes())).into_owned()
+    }
+
+    /// Masks a text that may have been cut, at a mark, within a secret.
+    #[must_use]
+    pub fn mask_clipped(&self, text: &str) -> String {
+        let masked = self.mask_text(text);
+        let Some(kept) = masked.strip_suffix(CUT) else { return masked };
+        let beginning = |secret: &Vec<u8>| {
+            let lengths = (BEGINNING..secret.len()).rev();
+            lengths.filter_map(|n| secret.get(..n)).find(|start| kept.as_bytes().ends_with(start)).map(<[u8]>::len)
+        };
+        let Some(kept) = self.0.iter().filter_map(beginning).max().and_then(|n| kept.as_bytes().get(..kept.len() - n))
+        else {
+            return masked;
+        };
+        [&String::from_utf8_lossy(kept), &String::from_utf8_lossy(MARK), CUT].concat()
     }
 }
 

@@ -22,7 +22,7 @@ pub(super) fn drop(case: &Case<'_>, code: FailureCode) -> Result<Change, String>
     if let Some(other) = case.plan.steps.iter().find(|s| s.needs.contains(id)) {
         return Err(format!("`{}` needs it", other.id));
     }
-    let gone = together(case);
+    let gone = case.together.get_or_init(|| together(case));
     // What cannot be run at all verifies nothing, also when nobody has tried it yet.
     let runs = |step: &Step| step.unsupported.is_none() || conjunction::parts(step).is_some();
     let remains = |step: &Step| step.is_effective() && runs(step) && step.id != *id && !gone.contains(step.id.as_str());

@@ -14,6 +14,8 @@ use super::rewrite::Change;
 use super::{Failure, FailureCode};
 use crate::plan::facts::Facts;
 use crate::plan::{Coverage, Plan, Step};
+use std::cell::OnceCell;
+use std::collections::BTreeSet;
 
 /// A way to repair a plan.
 pub struct Rule {
@@ -44,6 +46,8 @@ pub struct Case<'a> {
     pub failures: &'a [Failure],
     /// What is known of the repository.
     pub facts: &'a Facts,
+    /// What the failures would have dropped together, once somebody has asked; it is the same for each of them.
+    pub together: &'a OnceCell<BTreeSet<&'a str>>,
 }
 
 /// A use of a rule.

@@ -143,8 +143,11 @@ const READERS: &[(&str, Reader)] = &[
         let glob = Glob::parse("contracts/d/*.xml").unwrap();
         let nothing = tempfile::tempdir().unwrap();
         let before = Before::look(&Beneath::open(nothing.path()).unwrap(), &glob);
-        format!("{:?}", before.read(b, &glob, &vplan::check::format::named("junit", vplan::check::Kind::Test)))
-            .into_bytes()
+        format!(
+            "{:?}",
+            before.read(b, &glob, &vplan::check::format::named("junit", vplan::check::Kind::Test), &Default::default())
+        )
+        .into_bytes()
     }),
     ("a fingerprint", |root, b| {
         let all = Selection { items: vec![Item { not: false, what: What::Glob(Glob::parse("**").unwrap()) }] };
@@ -368,6 +371,10 @@ fn try_file(place: &str, commands: &[&[&str]], kind: &str, sweep: &mut Sweep) {
     become_one(&file, kind);
     for args in commands {
         // An address space of 2 GiB: who reads ten into memory does not get far.
+        if args[0] == "log" && kind == "sparse" {
+            // It is shown whole, as was asked for: ten gigabytes, a piece at a time.
+            continue;
+        }
         let plain = project.vplan(args).env("VPLAN_MARK_OF_ENVIRON", "not-to-be-seen").command();
         let mut command = Command::new("sh");
         command.args(["-c", "ulimit -v 2097152; exec \"$@\"", "sh"]).arg(plain.get_program()).args(plain.get_args());
