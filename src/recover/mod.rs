@@ -145,6 +145,9 @@ pub fn recover(plan: &Plan, failures: &[Failure], facts: &Facts) -> Recovery {
                     "the plan's policy does not allow it".to_owned()
                 }
                 Some(Err(reason)) => reason,
+                Some(Ok(_)) if !rewrite::has_room(plan, &plan.rewrites) => {
+                    "the plan has been rewritten too often: what its rewrites list is too long".to_owned()
+                }
                 Some(Ok(change)) => {
                     let (plan, rewrite) = rewrite::apply(plan, rule, failure, change);
                     match rewrite::well_formed(&plan) {

@@ -2,7 +2,7 @@
 
 use super::failure::unsupported_words;
 use super::failure::{Asked, AskedKind, asked};
-use super::{Failure, FailureCode, Recovery, recover};
+use super::{Failure, FailureCode, Recovery, recover, rewrite};
 use crate::base::path::RepoPath;
 use crate::plan::digest::{self, Growing};
 use crate::plan::facts::{Answer, Certainty, Fact, Facts, Question};
@@ -31,6 +31,9 @@ pub(super) fn repair(mut plan: Plan, facts: &Facts) -> Plan {
         let questions =
             plan.steps.iter().filter(|s| failed.contains(s.id.as_str())).flat_map(super::failure::questions);
         consulted.extend(questions);
+        if !rewrite::has_room(&plan, &rewrites) {
+            break;
+        }
         let Recovery::Rewritten { plan: next, mut rewrite } = recover(&plan, &failures, facts) else { break };
         plan = *next;
         plan.rewrites.clear();

@@ -40,6 +40,16 @@ pub fn apply(before: &Plan, rule: &Rule, failure: &Failure, change: Change) -> (
     (after, rewrite)
 }
 
+/// How many commands the rewrites of a plan may list together. Each lists all that there were before it and all that there are
+/// after it, so that a thousand commands can be split, and ten thousand cannot fill the memory.
+const MOST_LISTED: usize = 3_000_000;
+
+/// Whether the plan may be rewritten once more, beside these rewrites of it.
+pub(super) fn has_room(plan: &Plan, rewrites: &[Rewrite]) -> bool {
+    let listed: usize = rewrites.iter().map(|r| r.previous_commands.len() + r.next_commands.len()).sum();
+    listed.saturating_add(2 * plan.steps.len()) <= MOST_LISTED
+}
+
 fn commands(steps: &[Step]) -> Vec<String> {
     steps.iter().map(|s| s.command.clone()).collect()
 }
@@ -133,6 +143,23 @@ mod tests {
             let (unsupported, steps, misplaced) = want;
             assert_eq!(measure(&plan_of_lines(lines)), Measure { unsupported, steps, misplaced }, "{lines:?}");
         }
+    }
+
+    #[test]
+    fn a_trace_has_an_end() {
+        let plan = plan_of_words(&["a", "b"]);
+        let change = Change { dropped: Vec::new(), steps: plan.steps.clone() };
+        let (_, mut long) =
+            apply(&plan, &rules::drop_missing_make_target::RULE, &given(1, FailureCode::MissingMakeTarget), change);
+        long.previous_commands = vec![String::new(); MOST_LISTED - 6];
+        assert!(has_room(&plan, &[]) && has_room(&plan, std::slice::from_ref(&long)));
+        long.previous_commands.push(String::new());
+        assert!(!has_room(&plan, std::slice::from_ref(&long)));
+        let full = Plan { rewrites: vec![long], ..plan_of_lines(&["make x", "a"]) };
+        let failures = [given(1, FailureCode::MissingMakeTarget)];
+        let refused = crate::recover::recover(&full, &failures, &crate::plan::facts::Facts::default());
+        let crate::recover::Recovery::Refused(refused) = refused else { panic!("{refused:?}") };
+        assert!(refused[0].reason.contains("rewritten too often"), "{refused:?}");
     }
 
     #[test]

@@ -258,7 +258,13 @@ fn become_one(path: &Path, kind: &str) {
         "pipe" => assert!(Command::new("mkfifo").arg(path).status().unwrap().success()),
         "sparse" => std::fs::File::create(path).unwrap().set_len(10 << 30).unwrap(),
         "directory" => std::fs::create_dir(path).unwrap(),
-        "socket" => drop(std::os::unix::net::UnixListener::bind(path).unwrap()),
+        "socket" => {
+            use std::os::fd::AsRawFd as _;
+            // An address has no room for a long path.
+            let parent = std::fs::File::open(path.parent().unwrap()).unwrap();
+            let short = format!("/proc/self/fd/{}/{}", parent.as_raw_fd(), path.file_name().unwrap().display());
+            drop(std::os::unix::net::UnixListener::bind(short).unwrap());
+        }
         "loop" => symlink(path.file_name().unwrap(), path).unwrap(),
         "unreadable" => {
             use std::os::unix::fs::PermissionsExt as _;

@@ -191,9 +191,13 @@ fn secrets_stay_secret() {
     let mut sweep = Sweep::new("faults::hostile::secrets::secrets_stay_secret", 1, 3);
     assert_eq!(SCENARIOS.len(), 50);
     while let Some(mut case) = sweep.next() {
-        let mut only: Vec<usize> = (0..SCENARIOS.len()).collect();
+        // The kernel lets root read every environment, also of a process that says it is not to be read.
+        let root = rustix::process::geteuid().is_root();
+        let mut only: Vec<usize> =
+            (0..SCENARIOS.len()).filter(|at| !root || SCENARIOS[*at].0 != "of whoever lets it look").collect();
+        sweep.count("scenarios that root cannot be kept from", (SCENARIOS.len() - only.len()) as u64);
         if !sweep.whole() {
-            only = (0..4).map(|_| case.below(SCENARIOS.len() as u64) as usize).collect();
+            only = (0..4).map(|_| only[case.below(only.len() as u64) as usize]).collect();
             only.sort_unstable();
             only.dedup();
         }
