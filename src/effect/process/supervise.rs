@@ -251,8 +251,7 @@ fn reap(running: &mut Running, most: usize) -> io::Result<Option<bool>> {
             Ok(None) => return Ok(Some(true)),
             Ok(Some((pid, status))) => {
                 running.progress = Instant::now();
-                if running.left && !running.swept.iter().any(|s| s.pid == pid.as_raw_pid()) && tree::was_killed(status)
-                {
+                if running.left && tree::was_killed(status) && !tree::has(&running.swept, pid) {
                     running.leaked = running.leaked.saturating_add(1);
                 }
                 if pid == running.leader && running.ended.is_none() {

@@ -127,6 +127,12 @@ impl Groups {
     }
 }
 
+/// Whether a process with this number has been reached.
+pub(super) fn has(reached: &BTreeSet<Seen>, pid: Pid) -> bool {
+    let pid = pid.as_raw_pid();
+    reached.range(Seen { pid, started: 0 }..).next().is_some_and(|seen| seen.pid == pid)
+}
+
 /// By SIGKILL, as everything is that a sweep ends; also what was reached with its group, before anyone saw it alive.
 pub(super) fn was_killed(status: WaitStatus) -> bool {
     status.terminating_signal() == Some(Signal::KILL.as_raw())
@@ -188,7 +194,9 @@ pub(super) fn session(pid: Pid) -> Option<i32> {
 /// What there is to know of a child that this process has inherited: one in another session than its own. What a process starts
 /// itself is in its own session, and nobody can join one, so that no git that another thread runs is taken for an orphan.
 pub(super) fn orphan(child: Pid, own: Option<i32>) -> Option<Orphan> {
-    let now = stat(child).filter(|now| Some(now.session) != own)?;
+    // A child that another thread has waited for is no child any more, and its number may be somebody else's.
+    let me = rustix::process::getpid().as_raw_pid();
+    let now = stat(child).filter(|now| now.parent == me && Some(now.session) != own)?;
     let seen = Seen { pid: child.as_raw_pid(), started: now.started };
     Some(Orphan { seen, group: now.group, dead: now.is_dead() })
 }
