@@ -37,7 +37,7 @@ mod together;
 mod trx;
 mod tsc;
 mod vitest;
-mod xml;
+pub mod xml;
 pub mod command;
 pub mod distinct;
 mod dotnet_test;

@@ -45,6 +45,12 @@ impl Attributes<'_> {
     }
 }
 
+/// A text as documents spell it.
+#[must_use]
+pub fn escaped(text: &str) -> String {
+    quick_xml::escape::escape(text).into_owned()
+}
+
 /// How deep elements may stand in each other.
 const DEPTH: usize = 1000;
 

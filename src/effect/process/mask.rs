@@ -26,7 +26,7 @@ impl Secrets {
         let spelled = |text: &str| {
             let json = crate::base::canon::to_canonical(&text);
             let json = json.strip_prefix('"').and_then(|j| j.strip_suffix('"')).unwrap_or_default().to_owned();
-            [json, quick_xml::escape::escape(text).into_owned()]
+            [json, crate::check::format::xml::escaped(text)]
         };
         let spelled: Vec<Vec<u8>> = texts.flat_map(spelled).map(String::into_bytes).collect();
         values.extend(spelled);
