@@ -205,9 +205,9 @@ fn has_namespaces() -> bool {
     Command::new(possible[0]).args(&possible[1..]).output().is_ok_and(|o| o.status.success())
 }
 
-/// Runs the one check `NAME.pl` in a PID namespace, where the user may have so many processes. Gives how vplan ended; nothing
-/// may be left then.
-fn alone(name: &str, body: &str, processes: u32, limit: &str) -> (World, Option<i32>) {
+/// Runs the one check `NAME.pl` in a PID namespace, where the user may have so many processes; a budget that is shorter than the grace
+/// behind a limit cuts that. Gives how vplan ended; nothing may be left then.
+fn alone(name: &str, body: &str, processes: u32, limit: &str, budget: &str) -> (World, Option<i32>) {
     let world = World::new(&format!("check {name} {{\n  run perl {name}.pl 1 0\n  timeout {limit}\n}}\n"));
     world.project.write(format!("{name}.pl"), format!("{PRELUDE}{body}"));
     // Its own world is the user's, also what is above it.
@@ -218,7 +218,7 @@ fn alone(name: &str, body: &str, processes: u32, limit: &str) -> (World, Option<
     let script = "\"$@\"; code=$?; set -- /proc/[0-9]*; echo \"left $#\" >&2; exit $code";
     let limited = format!("--nproc={processes}");
     let wrap = [&UNSHARE[..], &["sh", "-c", script, "sh"], &USER[..], &["prlimit", &limited]].concat();
-    let mut vplan = Guard(world.through(&wrap, &["--keep-going", "--budget", "60s"]).spawn().unwrap());
+    let mut vplan = Guard(world.through(&wrap, &["--keep-going", "--budget", budget]).spawn().unwrap());
     let exit = wait(&mut vplan);
     assert!(world.project.read("../err").contains("left 1\n"), "{name}: {}", world.said());
     assert!(world.project.exists("ready"), "{name}");
@@ -243,7 +243,7 @@ fn fork_bombs() {
     ];
     while let Some(mut case) = sweep.next() {
         let (name, body) = case.one_of(&bombs);
-        let (world, exit) = alone(name, &format!("open my $f, '>', 'ready'; close $f; {body}"), 150, "700ms");
+        let (world, exit) = alone(name, &format!("open my $f, '>', 'ready'; close $f; {body}"), 150, "700ms", "2s");
         assert_eq!(exit, Some(43), "{name}: {}", world.said());
         let report = world.report();
         assert_eq!(status(&report, name), "timed_out", "{name}: {report}");
@@ -276,7 +276,7 @@ fn crowds_of_chains() {
             for my $n (1..{chains}) {{ spawn(sub {{ close $all; <$begin>; chain($n % 2) }}) }}
             open my $f, '>', 'ready'; close $f; close $all; {end}"
         );
-        let (world, exit) = alone("chains", &body, 3_000, "60s");
+        let (world, exit) = alone("chains", &body, 3_000, "60s", "60s");
         let report = world.report();
         let (code, seen) = if bereft { (40, "errored") } else { (0, "passed") };
         assert_eq!((exit, status(&report, "chains")), (Some(code), seen), "{report}");
