@@ -108,10 +108,13 @@ pub(super) fn on_its_way(path: &Path) -> io::Result<NamedTempFile> {
 }
 
 fn remove_abandoned(path: &Path) {
-    // Where there are no such locks, nothing is removed.
-    if open_plain(path).is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()) {
+    let Ok(file) = open_plain(path) else { return };
+    // Where there are no such locks, nothing is removed. The lock is held until it is: whoever has made the file and not locked it
+    // yet must find it locked or gone.
+    if flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
         let _ = std::fs::remove_file(path);
     }
+    drop(file);
 }
 
 /// Writes what the caller asked to be written: a file as a whole, through symlinks; into a pipe or a device what it takes.
