@@ -49,7 +49,7 @@ const OTHERS: &[Shape] = &[
     ("indentation", |n| (0..n.min(2_000)).map(|i| format!("{}a:\n", " ".repeat(i))).collect()),
     ("sequences", |n| format!("{}x\n", "- ".repeat(n))),
     ("anchors", |n| {
-        (1..n.min(5_000)).fold("a0: &a0 [x]\n".to_owned(), |t, i| format!("{t}a{i}: &a{i} [*a{0}, *a{0}]\n", i - 1))
+        (1..n.min(1_000)).fold("a0: &a0 [x]\n".to_owned(), |t, i| format!("{t}a{i}: &a{i} [*a{0}, *a{0}]\n", i - 1))
     }),
 ];
 
