@@ -189,6 +189,22 @@ pub fn oracle(secrets: Vec<Vec<u8>>, text: &[u8], pieces: &[u8]) -> Result<(), S
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_cut_within_a_secret() {
+        let secrets = Secrets::new([b"open&sesame".to_vec()]);
+        for (text, want) in [
+            ("x open&sesame y", "x *** y"),
+            ("x open&ses…", "x ***…"),
+            ("x open&amp;se…", "x ***…"),
+            ("x open…", "x ***…"),
+            ("x ope…", "x ope…"),
+            ("x open", "x open"),
+            ("open&sesame…", "***…"),
+        ] {
+            assert_eq!(secrets.mask_clipped(text), want, "{text}");
+        }
+    }
     use proptest::prelude::*;
 
     #[test]
