@@ -73,6 +73,13 @@ fn kept(project: &Project) -> Vec<PathBuf> {
 }
 
 #[test]
+fn a_preview_says_what_a_pass_may_stand_for() {
+    let preview = |contract: &str| project(contract).run(&["explain", "--changed-none"]);
+    preview(ONE).says("   inputs \"src/**\"; a pass on the same may stand for it\n");
+    preview("vplan 1\ncheck one: cat src/a\n").never_says("may stand for it");
+}
+
+#[test]
 fn a_pass_stands_for_a_step_until_its_inputs_change() {
     let project = project(ONE);
     let first = report(&project, &[]);

@@ -55,7 +55,7 @@ pub(super) struct Busy<'e> {
     log: Option<String>,
     stage: Stage<'e>,
     /// Tells the thread that watches files to look again, and whether the step may have passed.
-    watcher: Option<Sender<Ended>>,
+    watcher: Option<Sender<Again>>,
     /// Its limit in milliseconds, as long as it has not been told that it starts.
     pub unannounced: Option<u64>,
     /// The identity of the question that is put.
@@ -69,7 +69,7 @@ pub(super) struct Busy<'e> {
 }
 
 /// Whether the step may have passed, and what nobody may read of what it has written.
-type Ended = (bool, Secrets);
+type Again = (bool, Secrets);
 
 enum Stage<'e> {
     /// Its thread evaluates it, or looks at files.
@@ -321,7 +321,7 @@ fn watch(
     plan: &Plan,
     number: usize,
     recall: Option<&Recall<'_>>,
-    again: &Receiver<Ended>,
+    again: &Receiver<Again>,
     outbox: &UnboundedSender<Note>,
 ) {
     if let Some(pass) = recall.and_then(|recall| recall.look(plan, number)) {

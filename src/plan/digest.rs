@@ -67,52 +67,15 @@ fn strip_reason(reason: &mut Reason) {
 /// A plan without annotations that borrows everything large, so that sealing does not double a plan of 100,000 files.
 /// The fields are those of [`Plan`], in their order.
 #[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
 struct Bare<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    contract: &'a Option<ContractRef>,
-    facts: &'a [Fact],
-    #[serde(skip_serializing_if = "<[Note]>::is_empty")]
-    notes: &'a [Note],
-    omitted: Stripped<'a, Omitted>,
-    policy: &'a Policy,
-    request: &'a RequestRecord,
+    #[serde(flatten)]
+    head: Head<'a>,
     rewrites: &'a [Rewrite],
-    steps: Stripped<'a, Step>,
-    tiers: Stripped<'a, Tier>,
-    version: u32,
+    #[serde(flatten)]
+    tail: Tail<'a>,
 }
 
-impl<'a> Bare<'a> {
-    fn of(plan: &'a Plan) -> Self {
-        // Without `..`, so that a new field of a plan cannot be forgotten here.
-        let Plan { contract, digest: _, facts, notes, omitted, policy, request, rewrites, steps, tiers, version } =
-            plan;
-        Bare {
-            contract,
-            facts,
-            notes,
-            omitted: Stripped(omitted, strip_omitted),
-            policy,
-            request,
-            rewrites,
-            steps: Stripped(steps, strip_step),
-            tiers: Stripped(tiers, strip_tier),
-            version: *version,
-        }
-    }
-}
-
-/// The digest of a plan that is rewritten again and again: only its steps change, and its rewrites grow. Everything before the
-/// steps is hashed once, so that a thousand rewrites cost as much as the lists of commands that they hold.
-#[derive(Clone, Debug)]
-pub struct Growing {
-    /// Has seen all up to the last rewrite.
-    seen: Hasher,
-    empty: bool,
-}
-
-/// What stands before the rewrites, and what behind them.
+/// What stands before the rewrites.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Head<'a> {
@@ -126,6 +89,7 @@ struct Head<'a> {
     request: &'a RequestRecord,
 }
 
+/// What stands behind them.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Tail<'a> {
@@ -134,13 +98,35 @@ struct Tail<'a> {
     version: u32,
 }
 
+impl<'a> Bare<'a> {
+    fn of(plan: &'a Plan) -> Self {
+        // Without `..`, so that a new field of a plan cannot be forgotten here.
+        let Plan { contract, digest: _, facts, notes, omitted, policy, request, rewrites, steps, tiers, version } =
+            plan;
+        let omitted = Stripped(omitted, strip_omitted);
+        Bare {
+            head: Head { contract, facts, notes, omitted, policy, request },
+            rewrites,
+            tail: Tail { steps: Stripped(steps, strip_step), tiers: Stripped(tiers, strip_tier), version: *version },
+        }
+    }
+}
+
+/// The digest of a plan that is rewritten again and again: only its steps change, and its rewrites grow. Everything before the
+/// steps is hashed once, so that a thousand rewrites cost as much as the lists of commands that they hold.
+#[derive(Clone, Debug)]
+pub struct Growing {
+    /// Has seen all up to the last rewrite.
+    seen: Hasher,
+    empty: bool,
+}
+
 impl Growing {
     /// Of a plan with the rewrites that it has.
     #[must_use]
     pub fn of(plan: &Plan) -> Self {
-        let Bare { contract, facts, notes, omitted, policy, request, rewrites, steps: _, tiers: _, version: _ } =
-            Bare::of(plan);
-        let head = to_canonical(&Head { contract, facts, notes, omitted, policy, request });
+        let Bare { head, rewrites, tail: _ } = Bare::of(plan);
+        let head = to_canonical(&head);
         let mut growing = Self { seen: Hasher::default(), empty: true };
         growing.see(head.strip_suffix('}').unwrap_or_default());
         growing.see(",\"rewrites\":[");
@@ -159,8 +145,7 @@ impl Growing {
     /// The digest of the plan with all these rewrites and its steps as they are now; its own list of rewrites is not looked at.
     #[must_use]
     pub fn digest(&self, plan: &Plan) -> Digest {
-        let Bare { steps, tiers, version, .. } = Bare::of(plan);
-        let tail = to_canonical(&Tail { steps, tiers, version });
+        let tail = to_canonical(&Bare::of(plan).tail);
         let mut all = self.clone();
         all.see("],");
         all.see(tail.strip_prefix('{').unwrap_or_default());

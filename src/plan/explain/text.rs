@@ -194,6 +194,10 @@ impl Page<'_> {
             let what = items_text(selection.items.iter());
             self.labelled(indent, "holds  ", Mark::Command, &format!("{what} stays unchanged"));
         }
+        if let Some(inputs) = &step.inputs {
+            let text = format!("{}; a pass on the same may stand for it", items_text(inputs.items.iter()));
+            self.labelled(indent, "inputs ", Mark::Command, &text);
+        }
         for (i, reason) in step.reasons.iter().enumerate() {
             let mark = if reason.condition == DEFINITION_CHANGED { Mark::Warn } else { Mark::Good };
             let label = if i == 0 { "why    " } else { "       " };
