@@ -5,11 +5,14 @@ use crate::base::canon::Digest;
 use crate::base::command::{Unsupported, UnsupportedReason};
 use crate::base::word::Word;
 use crate::check::evidence::{Captured, Evidence, SpawnError};
+use crate::check::outcome::Status;
 use crate::check::{Kind, Severity};
 use crate::plan::request::{Mode, RequestRecord, Risk};
 use crate::plan::{ContractRef, Origin, Plan, Policy, Step};
 use crate::run::event::{Action, Event, Interrupt};
+use crate::run::journal::{Entry, FinalStatus, Journal, PlannedStep};
 use crate::run::record::StepRecord;
+use crate::run::report::Report;
 use crate::run::state::{Ending, RunState};
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
 use std::collections::{BTreeMap, BTreeSet};
@@ -212,6 +215,55 @@ impl Process {
             self.timed_out = timed_out;
         }
     }
+}
+
+/// The journal of a played case, with the end that its report tells.
+#[must_use]
+pub fn journal_of(case: &Case, played: &Played, report: &Report) -> String {
+    let mut journal = Journal::default();
+    let steps = case.plan.steps.iter().map(|s| PlannedStep { command: s.command.clone(), id: s.id.clone() }).collect();
+    let mut text =
+        journal.line(0, Entry::RunStarted { environment: None, run_id: "r".into(), started_at: None, version: 1 });
+    text +=
+        &journal.line(0, Entry::PlanCompiled { changed_files_count: Some(1), digest: case.plan.digest.clone(), steps });
+    for (t, happening) in &played.trace {
+        let (Happening::Started(number, ..) | Happening::Ended(number)) = happening else { continue };
+        let Some(step) = case.plan.steps.get(*number) else { continue };
+        let id = step.id.clone();
+        let entry = match happening {
+            Happening::Started(_, attempt, limit_ms) => {
+                Entry::StepStarted { attempt: *attempt, id, limit_ms: *limit_ms }
+            }
+            _ => Entry::StepFinished {
+                attempt: 1,
+                cached_from: None,
+                detail: Some("a\nb \u{1b} ü".into()),
+                duration_ms: 3,
+                exit_code: Some(0),
+                id,
+                kind: Some(step.kind),
+                leaked: 0,
+                log: Some("logs/x.1.log".into()),
+                program: None,
+                reason: None,
+                signal: None,
+                status: Status::Passed,
+                tests: None,
+            },
+        };
+        text += &journal.line(*t, entry);
+    }
+    let steps = report.steps.iter();
+    let end = Entry::RunFinished {
+        attempt: Some(report.attempt),
+        coverage: report.coverage,
+        decision: Some(report.decision),
+        exit_code: report.exit_code,
+        retries_remaining: Some(report.retries_remaining),
+        steps: steps.map(|r| FinalStatus { id: r.id.clone(), reason: r.reason, status: r.status }).collect(),
+        verdict: report.verdict,
+    };
+    text + &journal.line(report.duration_ms, end)
 }
 
 /// Plays a case in virtual time. Of several events at one moment, `choose` takes one (it gets their number); it also says,

@@ -5,7 +5,7 @@
 //! (what a linker has just written lies in small pieces in the page cache, and starts 0.3 ms later), or a copy of `PROGRAM`,
 //! say of the one that is built statically as README says.
 
-#![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "a benchmark may stop")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::disallowed_methods, reason = "a benchmark may stop")]
 
 mod paired;
 

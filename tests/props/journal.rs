@@ -2,11 +2,10 @@
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
-use vplan::arbitrary::run::{Case, Happening, Incidents, Played, cases, chooser, incidents, picks, play};
-use vplan::check::outcome::Status;
+use vplan::arbitrary::run::{Case, Incidents, Played, cases, chooser, incidents, journal_of, picks, play};
 use vplan::plan::digest::seal;
 use vplan::run::audit::{Holds, audit};
-use vplan::run::journal::{End, Entry, FinalStatus, Journal, PlannedStep, Stands, lines, oracle, replay};
+use vplan::run::journal::{End, Stands, lines, oracle, replay};
 use vplan::run::report::{Circumstances, Report, report};
 
 fn config() -> ProptestConfig {
@@ -20,55 +19,6 @@ fn sealed(case: Case) -> Case {
 
 fn played(case: &Case, incidents: &Incidents, picks: &[usize]) -> Played {
     play(case, incidents, &mut chooser(picks.to_vec())).unwrap_or_else(|why| panic!("{why}"))
-}
-
-/// What vplan writes of a run.
-fn written(case: &Case, played: &Played, report: &Report) -> String {
-    let mut journal = Journal::default();
-    let steps = case.plan.steps.iter().map(|s| PlannedStep { command: s.command.clone(), id: s.id.clone() }).collect();
-    let mut text =
-        journal.line(0, Entry::RunStarted { environment: None, run_id: "r".into(), started_at: None, version: 1 });
-    text +=
-        &journal.line(0, Entry::PlanCompiled { changed_files_count: Some(1), digest: case.plan.digest.clone(), steps });
-    for (t, happening) in &played.trace {
-        let id = |step: &usize| case.plan.steps[*step].id.clone();
-        text += &match happening {
-            Happening::Started(step, attempt, limit_ms) => {
-                journal.line(*t, Entry::StepStarted { attempt: *attempt, id: id(step), limit_ms: *limit_ms })
-            }
-            Happening::Ended(step) => {
-                let entry = Entry::StepFinished {
-                    cached_from: None,
-                    attempt: 1,
-                    detail: Some("a\nb \u{1b} ü".into()),
-                    duration_ms: 3,
-                    exit_code: Some(0),
-                    id: id(step),
-                    kind: Some(case.plan.steps[*step].kind),
-                    leaked: 0,
-                    log: Some("logs/x.1.log".into()),
-                    program: None,
-                    reason: None,
-                    signal: None,
-                    status: Status::Passed,
-                    tests: None,
-                };
-                journal.line(*t, entry)
-            }
-            _ => continue,
-        };
-    }
-    let steps = report.steps.iter();
-    let end = Entry::RunFinished {
-        attempt: Some(report.attempt),
-        coverage: report.coverage,
-        decision: Some(report.decision),
-        exit_code: report.exit_code,
-        retries_remaining: Some(report.retries_remaining),
-        steps: steps.map(|r| FinalStatus { id: r.id.clone(), reason: r.reason, status: r.status }).collect(),
-        verdict: report.verdict,
-    };
-    text + &journal.line(report.duration_ms, end)
 }
 
 fn reported(case: &Case, played: &Played) -> Report {
@@ -85,7 +35,7 @@ proptest! {
         let case = sealed(case);
         let played = played(&case, &incidents, &picks);
         let report = reported(&case, &played);
-        let text = written(&case, &played, &report);
+        let text = journal_of(&case, &played, &report);
         let run = replay(text.as_bytes());
         prop_assert_eq!(run.bytes, text.len());
         let End::Finished { coverage, exit_code, verdict } = run.end else { return Err(TestCaseError::fail("no end")) };
@@ -108,7 +58,7 @@ proptest! {
         case in cases(), picks in picks(), cut in any::<prop::sample::Index>(), garbage in prop::collection::vec(any::<u8>(), 0..80),
     ) {
         let played = played(&case, &Incidents::default(), &picks);
-        let text = written(&case, &played, &reported(&case, &played)).into_bytes();
+        let text = journal_of(&case, &played, &reported(&case, &played)).into_bytes();
         prop_assert_eq!(oracle(&text), Ok(()));
         let prefix = &text[..cut.index(text.len())];
         let torn = replay(prefix);
@@ -131,7 +81,7 @@ proptest! {
     fn journal_prefix_replay_total(case in cases(), picks in picks(), at in any::<prop::sample::Index>(), with: u8, noise in prop::collection::vec(any::<u8>(), 0..200)) {
         prop_assert_eq!(oracle(&noise), Ok(()));
         let played = played(&case, &Incidents::default(), &picks);
-        let mut text = written(&case, &played, &reported(&case, &played)).into_bytes();
+        let mut text = journal_of(&case, &played, &reported(&case, &played)).into_bytes();
         let at = at.index(text.len());
         text[at] = with;
         prop_assert_eq!(oracle(&text), Ok(()));

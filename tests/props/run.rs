@@ -5,13 +5,13 @@ use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use vplan::arbitrary::run::{
-    Case, Happening, Incidents, Played, cases, chooser, evidence, incidents, picks, play, side_by_side,
+    Case, Happening, Incidents, Played, cases, chooser, evidence, incidents, journal_of, picks, play, side_by_side,
 };
 use vplan::check::outcome::{Cause, Outcome, Status};
 use vplan::check::{Kind, Severity};
 use vplan::plan::Coverage;
 use vplan::run::event::{Action, Event, Interrupt};
-use vplan::run::journal::{Entry, FinalStatus, Journal, PlannedStep, replay};
+use vplan::run::journal::replay;
 use vplan::run::record::StepRecord;
 use vplan::run::report::{Circumstances, report};
 use vplan::run::state::{CLEAN_UP_MS, Ending, RunState};
@@ -306,7 +306,8 @@ proptest! {
     #[test]
     fn every_prefix_of_a_journal_is_readable(case in cases(), picks in picks(), cut in any::<prop::sample::Index>(), noise: u8) {
         let played = played(&case, &Incidents::default(), &picks);
-        let text = journal(&case, &played);
+        let report = report(&case.plan, played.records.clone(), &played.ending, Circumstances::default());
+        let text = journal_of(&case, &played, &report);
         let whole = replay(text.as_bytes());
         let judgement = judge(&case.plan, &played.records, &played.ending, &[], Require::default());
         prop_assert_eq!(whole.bytes, text.len());
@@ -322,50 +323,6 @@ proptest! {
         prop_assert!(replay(&damaged).bytes <= damaged.len());
         prop_assert!(replay(&[noise]).run_id.is_empty());
     }
-}
-
-fn journal(case: &Case, played: &Played) -> String {
-    let mut journal = Journal::default();
-    let steps = case.plan.steps.iter().map(|s| PlannedStep { command: s.command.clone(), id: s.id.clone() }).collect();
-    let mut text =
-        journal.line(0, Entry::RunStarted { environment: None, run_id: "r".into(), started_at: None, version: 1 });
-    text +=
-        &journal.line(0, Entry::PlanCompiled { changed_files_count: None, digest: case.plan.digest.clone(), steps });
-    for (t, happening) in &played.trace {
-        let id = |step: &usize| case.plan.steps[*step].id.clone();
-        text += &match happening {
-            Happening::Started(step, attempt, limit_ms) => {
-                journal.line(*t, Entry::StepStarted { attempt: *attempt, id: id(step), limit_ms: *limit_ms })
-            }
-            Happening::Ended(step) => journal.line(
-                *t,
-                Entry::StepFinished {
-                    attempt: 1,
-                    cached_from: None,
-                    detail: Some("a\nb \u{1b} ü".into()),
-                    duration_ms: 3,
-                    exit_code: Some(0),
-                    id: id(step),
-                    kind: None,
-                    leaked: 0,
-                    log: None,
-                    program: None,
-                    reason: None,
-                    signal: None,
-                    status: Status::Passed,
-                    tests: None,
-                },
-            ),
-            _ => continue,
-        };
-    }
-    let judgement = judge(&case.plan, &played.records, &played.ending, &[], Require::default());
-    let steps = played.records.iter();
-    let steps = steps.map(|r| FinalStatus { id: r.id.clone(), reason: r.reason, status: r.status }).collect();
-    let (coverage, exit_code, verdict) = (judgement.coverage, judgement.exit.code(), judgement.verdict);
-    let (attempt, decision, retries_remaining) = (None, None, None);
-    let end = Entry::RunFinished { attempt, coverage, decision, exit_code, retries_remaining, steps, verdict };
-    text + &journal.line(played.ending.duration_ms, end)
 }
 
 const STATUSES: [Status; 9] = [

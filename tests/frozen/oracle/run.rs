@@ -7,13 +7,13 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use vplan::arbitrary::drawn;
-use vplan::arbitrary::run::{Case, Happening, Incidents, Played, cases, chooser, incidents, play, side_by_side};
+use vplan::arbitrary::run::{Case, Incidents, Played, cases, chooser, incidents, journal_of, play, side_by_side};
 use vplan::check::evidence::{Captured, Evidence};
 use vplan::check::outcome::{Cause, Status};
 use vplan::plan::digest::seal;
 use vplan::run::audit::{Holds, audit};
 use vplan::run::event::{Action, Event, Interrupt};
-use vplan::run::journal::{Entry, FinalStatus, Journal, PlannedStep, oracle, replay};
+use vplan::run::journal::{oracle, replay};
 use vplan::run::merge::read;
 use vplan::run::report::{Circumstances, Report, report};
 use vplan::run::state::RunState;
@@ -182,7 +182,7 @@ pub fn tamper(bytes: &[u8]) {
     let picks: Vec<usize> = choices.take(4).iter().map(|b| usize::from(*b)).chain([1]).collect();
     let played = played(&case, &incidents, &picks);
     let report = reported(&case, &played);
-    let text = written(&case, &played, &report);
+    let text = journal_of(&case, &played, &report);
     let good = replay(text.as_bytes());
     assert_eq!((good.bytes, good.is_pass()), (text.len(), report.verdict.is_pass()));
     let holds = |report: &Report, run| audit(report, Some(&case.plan), Some(run)).iter().all(|a| a.holds != Holds::No);
@@ -231,51 +231,4 @@ pub fn tamper(bytes: &[u8]) {
             );
         }
     }
-}
-
-/// The journal that vplan would have written.
-fn written(case: &Case, played: &Played, report: &Report) -> String {
-    let mut journal = Journal::default();
-    let steps = case.plan.steps.iter().map(|s| PlannedStep { command: s.command.clone(), id: s.id.clone() }).collect();
-    let mut text =
-        journal.line(0, Entry::RunStarted { environment: None, run_id: "r".into(), started_at: None, version: 1 });
-    text +=
-        &journal.line(0, Entry::PlanCompiled { changed_files_count: Some(1), digest: case.plan.digest.clone(), steps });
-    for (t, happening) in &played.trace {
-        let id = |step: &usize| case.plan.steps[*step].id.clone();
-        let entry = match happening {
-            Happening::Started(step, attempt, limit_ms) => {
-                Entry::StepStarted { attempt: *attempt, id: id(step), limit_ms: *limit_ms }
-            }
-            Happening::Ended(step) => Entry::StepFinished {
-                cached_from: None,
-                attempt: 1,
-                detail: Some("a\nb \u{1b} ü".into()),
-                duration_ms: 3,
-                exit_code: Some(0),
-                id: id(step),
-                kind: Some(case.plan.steps[*step].kind),
-                leaked: 0,
-                log: Some("logs/x.1.log".into()),
-                program: None,
-                reason: None,
-                signal: None,
-                status: Status::Passed,
-                tests: None,
-            },
-            _ => continue,
-        };
-        text += &journal.line(*t, entry);
-    }
-    let steps = report.steps.iter();
-    let end = Entry::RunFinished {
-        attempt: Some(report.attempt),
-        coverage: report.coverage,
-        decision: Some(report.decision),
-        exit_code: report.exit_code,
-        retries_remaining: Some(report.retries_remaining),
-        steps: steps.map(|r| FinalStatus { id: r.id.clone(), reason: r.reason, status: r.status }).collect(),
-        verdict: report.verdict,
-    };
-    text + &journal.line(report.duration_ms, end)
 }
