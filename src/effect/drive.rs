@@ -212,6 +212,7 @@ impl Driver {
                 wake: None,
                 next_tick: Instant::now(),
                 last: 0,
+                untold: false,
                 unsettled: false,
                 settler,
                 awaited: 0,
@@ -251,6 +252,8 @@ struct Drive<'d, 's, 'e> {
     next_tick: Instant,
     /// The time of the last event: events never go back in time.
     last: u64,
+    /// Something has happened since [`Event::Told`].
+    untold: bool,
     /// Something has happened since [`Message::Settled`].
     unsettled: bool,
     settler: Settler<'s>,
@@ -281,6 +284,9 @@ impl<'e> Drive<'_, '_, 'e> {
             }
             if let Some(news) = self.news.pop_front() {
                 self.hear(news).await;
+            } else if std::mem::take(&mut self.untold) {
+                let at = self.now();
+                self.event(Event::Told { at }, None);
             } else if std::mem::take(&mut self.unsettled) {
                 self.settle();
             } else if self.busy.is_empty() && self.wake.is_none() {
@@ -411,6 +417,7 @@ impl<'e> Drive<'_, '_, 'e> {
         // What was asked for is void as soon as anything else happens; the machine asks again.
         self.wake = None;
         self.unsettled = true;
+        self.untold = !matches!(event, Event::Told { .. });
         let actions = (self.tell)(Message::Event(event, finished));
         self.todo.extend(actions);
     }

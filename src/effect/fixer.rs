@@ -111,7 +111,7 @@ pub fn fix(fixer: Fixer<'_>) -> Result<Fixed, DriveError> {
         match &event {
             Event::Interrupt { signal, .. } => interrupted = interrupted.or(Some(*signal)),
             Event::Finished { evidence, .. } => fixed = seen(evidence),
-            Event::Began { .. } | Event::Time { .. } | Event::RecordFailed { .. } => {}
+            Event::Began { .. } | Event::Time { .. } | Event::Told { .. } | Event::RecordFailed { .. } => {}
         }
         fixed.log = finished.and_then(|f| f.log.clone()).or(fixed.log.take());
         state.handle(event)

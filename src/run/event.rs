@@ -30,6 +30,12 @@ pub enum Event {
         /// Now.
         at: u64,
     },
+    /// All that is known to have happened by now has been told. A world that cannot know leaves this out; choices then wait for
+    /// the next millisecond.
+    Told {
+        /// Now.
+        at: u64,
+    },
     /// SIGINT or SIGTERM. The second one makes it urgent.
     Interrupt {
         /// Now.
@@ -54,6 +60,7 @@ impl Event {
             Event::Finished { at, .. }
             | Event::Began { at, .. }
             | Event::Time { at }
+            | Event::Told { at }
             | Event::Interrupt { at, .. }
             | Event::RecordFailed { at, .. } => *at,
         }

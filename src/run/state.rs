@@ -3,15 +3,15 @@
 //! INVARIANT (interleaving): the report is a function of the plan and of what the steps did, durations included; the order
 //! in which simultaneous events arrive has no say. It rests on four decisions:
 //!
-//! 1. *Choices are made when a millisecond is over.* While anything runs, a place that became free is given away by the
-//!    first event of a later millisecond (one is asked for), when everything that belongs to this one has been seen. When
-//!    nothing runs, nothing else can end, and the choice is made at once; so one-after-another loses no time.
+//! 1. *Choices are made when a moment is over.* While anything runs, a place that became free is given away when everything
+//!    that belongs to this moment has been seen: when the world says so ([`Event::Told`]), or by the first event of a later
+//!    millisecond (one is asked for). When nothing runs, nothing else can end, and the choice is made at once.
 //! 2. *A limit is passed when more than it has gone by.* What ends exactly at its limit is within it, whichever of the two
 //!    events comes first; what took longer is out of time, however late anybody noticed.
 //! 3. *What ended at the moment of an interrupt had ended.* What ended later, or never began, is cancelled.
 //! 4. *Statuses are settled at the end, in plan order* (`settle`): what a step did counts only if nothing before it says otherwise.
 //!
-//! Events arrive in the order of their times; those of one millisecond in any order.
+//! Events arrive in the order of their times; those of one millisecond, up to [`Event::Told`], in any order.
 
 use super::event::{Action, Event, Interrupt};
 use super::record::StepRecord;
@@ -44,7 +44,7 @@ pub struct RunState {
     pub(super) cancel: Option<(u64, Interrupt)>,
     pub(super) urgent: Option<u64>,
     pub(super) storage: Option<(u64, String)>,
-    /// Something changed in this millisecond; decide when it is over.
+    /// Something changed in this moment; decide when it is over.
     undecided: bool,
     now: u64,
     done: bool,
@@ -171,11 +171,10 @@ impl RunState {
             return actions;
         }
         let at = event.at();
-        if at > self.now {
-            self.now = at;
-            if self.undecided {
-                self.decide(&mut actions);
-            }
+        let is_later = at > self.now;
+        self.now = self.now.max(at);
+        if self.undecided && (is_later || matches!(event, Event::Told { .. })) {
+            self.decide(&mut actions);
             if let Event::Finished { step, .. } = &event {
                 // The choice just made may discard the very step that is reported to have ended.
                 actions.retain(|a| !matches!(a, Action::Terminate { step: s, .. } if s == step));
@@ -186,7 +185,7 @@ impl RunState {
                 self.finished(step, attempt, at, &evidence, &mut actions)
             }
             Event::Began { step, attempt, .. } => self.began(step, attempt),
-            Event::Time { .. } => {}
+            Event::Time { .. } | Event::Told { .. } => {}
             Event::Interrupt { at, signal } => self.interrupted(at, signal, &mut actions),
             Event::RecordFailed { at, message } => {
                 self.undecided = true;
@@ -651,6 +650,20 @@ mod tests {
         assert_eq!(actions, [spawn(0, 60_000), spawn(1, 60_000), Action::WakeAt { at: 60_001 }]);
         assert_eq!(state.handle(ended(1, 5, 0)), [Action::WakeAt { at: 6 }]);
         assert_eq!(state.handle(Event::Time { at: 6 }), [spawn(2, 60_000), Action::WakeAt { at: 60_001 }]);
+    }
+
+    #[test]
+    fn a_moment_is_over_when_the_world_says_so() {
+        let (mut state, _) = begin(2, None, &["a", "b", "c", "d"]);
+        let wait = Action::WakeAt { at: 6 };
+        assert_eq!(state.handle(ended(1, 5, 0)), [wait.clone()], "another may end in the same moment");
+        assert_eq!(state.handle(Event::Time { at: 5 }), [wait]);
+        let told = Event::Told { at: 5 };
+        assert_eq!(state.handle(told.clone()), [spawn(2, 60_000), Action::WakeAt { at: 60_001 }]);
+        assert_eq!(state.handle(told), [Action::WakeAt { at: 60_001 }], "nothing is free");
+        // What ends before that is said does not take its own place away.
+        assert_eq!(state.handle(ended(2, 5, 0)), [Action::WakeAt { at: 6 }]);
+        assert_eq!(state.handle(Event::Told { at: 7 }), [spawn(3, 60_000), Action::WakeAt { at: 60_001 }]);
     }
 
     #[test]

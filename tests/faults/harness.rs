@@ -253,7 +253,7 @@ impl Machine<'_> {
                     });
                 }
             }
-            Event::Began { .. } | Event::Time { .. } | Event::RecordFailed { .. } => {}
+            Event::Began { .. } | Event::Time { .. } | Event::Told { .. } | Event::RecordFailed { .. } => {}
         }
         for (step, (limit, asked)) in &mut self.running {
             if *limit <= at {

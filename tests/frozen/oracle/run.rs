@@ -153,6 +153,7 @@ fn any_events(case: &Case, mut choices: Choices<'_>) {
             4 => Event::Began { step: index, attempt, at },
             5 => Event::Interrupt { at, signal: Interrupt::Term },
             6 if what & 0x10 != 0 => Event::RecordFailed { at, message: "no space left".to_owned() },
+            6 => Event::Told { at },
             _ => Event::Time { at },
         };
         let was_done = state.is_done();
