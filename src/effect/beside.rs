@@ -4,14 +4,19 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::{Builder, available_parallelism, scope};
 
 /// Does both at once, if there is a thread for the first.
-pub(super) fn both<A: Send, B>(aside: impl Fn() -> A + Sync, here: impl FnOnce() -> B) -> (A, B) {
-    scope(|scope| match Builder::new().spawn_scoped(scope, &aside) {
+pub(super) fn both<A: Send, B>(aside: impl FnOnce() -> A + Send, here: impl FnOnce() -> B) -> (A, B) {
+    // A thread that cannot be started does not give back what it was given.
+    let aside = Mutex::new(Some(aside));
+    let take = || aside.lock().unwrap_or_else(PoisonError::into_inner).take().map(|work| work());
+    let (done, here) = scope(|scope| match Builder::new().spawn_scoped(scope, take) {
         Ok(thread) => {
             let here = here();
             (thread.join().unwrap_or_else(|fault| std::panic::resume_unwind(fault)), here)
         }
-        Err(_) => (aside(), here()),
-    })
+        Err(_) => (take(), here()),
+    });
+    let Some(done) = done else { unreachable!("it is taken once") };
+    (done, here)
 }
 
 /// How many parts work is worth being cut into.

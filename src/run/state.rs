@@ -655,9 +655,9 @@ mod tests {
     #[test]
     fn a_moment_is_over_when_the_world_says_so() {
         let (mut state, _) = begin(2, None, &["a", "b", "c", "d"]);
-        let wait = Action::WakeAt { at: 6 };
-        assert_eq!(state.handle(ended(1, 5, 0)), [wait.clone()], "another may end in the same moment");
-        assert_eq!(state.handle(Event::Time { at: 5 }), [wait]);
+        let wait = [Action::WakeAt { at: 6 }];
+        assert_eq!(state.handle(ended(1, 5, 0)), wait, "another may end in the same moment");
+        assert_eq!(state.handle(Event::Time { at: 5 }), wait);
         let told = Event::Told { at: 5 };
         assert_eq!(state.handle(told.clone()), [spawn(2, 60_000), Action::WakeAt { at: 60_001 }]);
         assert_eq!(state.handle(told), [Action::WakeAt { at: 60_001 }], "nothing is free");

@@ -1,5 +1,5 @@
 //! How long does a person wait for `vplan explain`, with ten checks? As whole processes: with the changed files named, beside
-//! `git --version`; with git as the source of changes, beside the two calls of git that it makes, side by side.
+//! `git --version`; with git as the source of changes, beside the two calls of git, side by side, that say the same.
 //!
 //! `cargo bench --bench explain [-- PROGRAM]`: what is measured is a copy of the program, as it is where it has been installed
 //! (what a linker has just written lies in small pieces in the page cache, and starts 0.3 ms later), or a copy of `PROGRAM`,
@@ -48,7 +48,7 @@ fn measure(arguments: &[&str]) {
     }
     let calls = || command(&own, &["--floor", "."]);
     let compared = paired::compare(rounds, || command(&installed, &["explain"]), calls);
-    paired::report("explain, 1,000 files, asking git", &compared, "its two calls", 1.2);
+    paired::report("explain, 1,000 files, asking git", &compared, "two calls of git", 1.2);
 }
 
 /// A repository of a thousand files, two of which are not as they were.
@@ -80,14 +80,15 @@ fn repository(dir: &Path) -> PathBuf {
     root
 }
 
-/// The floor: what git must be asked, side by side, and nothing made of it.
+/// The floor: what git must be asked, side by side, and nothing made of it. (vplan compares the files of the work tree with the
+/// index itself, because git would run programs that the repository names; it asks only for what is staged.)
 fn floor(root: &Path) {
     let ask = |args: &[&str]| -> Child {
         Command::new("git").current_dir(root).args(args).stdout(Stdio::piped()).spawn().unwrap()
     };
-    let staged = ask(&["diff-index", "--cached", "--raw", "-z", "--no-renames", "HEAD", "--"]);
+    let changed = ask(&["diff-index", "--raw", "-z", "--no-renames", "HEAD", "--"]);
     let untracked = ask(&["ls-files", "-z", "--others", "--exclude-standard"]);
-    for child in [staged, untracked] {
+    for child in [changed, untracked] {
         assert!(child.wait_with_output().unwrap().status.success());
     }
 }

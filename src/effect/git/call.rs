@@ -26,18 +26,40 @@ pub(super) enum Fault {
 
 const STDERR_KEPT: usize = 64 * 1024;
 
-/// Runs a command to its end. It is killed when its time is up or when it writes more than `cap` bytes.
-pub(super) fn run(command: &mut Command, limit: Duration, cap: usize) -> Result<Output, Fault> {
+/// A command that runs. It is killed when its time is up, when it writes too much, or when nobody wants its output any more.
+#[derive(Debug)]
+pub(super) struct Started {
+    child: Option<Child>,
+    deadline: Instant,
+    cap: usize,
+}
+
+/// Starts a command that may take so long, and write so many bytes.
+pub(super) fn start(command: &mut Command, limit: Duration, cap: usize) -> Result<Started, Fault> {
     let deadline = Instant::now() + limit;
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().map_err(Fault::Spawn)?;
-    let result = collect(&mut child, deadline, cap);
-    if result.is_err() {
-        // The answer is an error already; what matters is that nothing stays behind.
-        let _ = child.kill();
-        let _ = child.wait();
+    let child = command.spawn().map_err(Fault::Spawn)?;
+    Ok(Started { child: Some(child), deadline, cap })
+}
+
+impl Started {
+    /// Reads what it writes, to its end.
+    pub(super) fn finish(mut self) -> Result<Output, Fault> {
+        let Some(child) = &mut self.child else { return Err(Fault::TimedOut) };
+        let output = collect(child, self.deadline, self.cap)?;
+        self.child = None;
+        Ok(output)
     }
-    result
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.child {
+            // Whoever drops it has an error already; what matters is that nothing stays behind.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
 }
 
 fn collect(child: &mut Child, deadline: Instant, cap: usize) -> Result<Output, Fault> {
@@ -111,7 +133,7 @@ mod tests {
     use super::*;
 
     fn sh(script: &str, limit_ms: u64, cap: usize) -> Result<Output, Fault> {
-        run(Command::new("/bin/sh").args(["-c", script]), Duration::from_millis(limit_ms), cap)
+        start(Command::new("/bin/sh").args(["-c", script]), Duration::from_millis(limit_ms), cap)?.finish()
     }
 
     #[test]

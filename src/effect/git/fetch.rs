@@ -172,7 +172,7 @@ impl Repository<'_> {
         command.envs(self.fetcher.env.iter().map(|(n, v)| (text(n), text(v))));
         let cap = usize::try_from(cap).unwrap_or(usize::MAX);
         let name = args.first().copied().unwrap_or_default();
-        call::run(&mut command, LOCAL_LIMIT, cap).map_err(|fault| {
+        call::start(&mut command, LOCAL_LIMIT, cap).and_then(call::Started::finish).map_err(|fault| {
             let seconds = LOCAL_LIMIT.as_secs();
             let why = match fault {
                 Fault::Spawn(e) => GitError::Spawn(e.to_string()),

@@ -76,6 +76,39 @@ pub struct RawChange {
     pub old: Option<(u32, Oid)>,
 }
 
+/// A question that git is working on.
+struct Asked<'g> {
+    git: &'g Git,
+    name: String,
+    started: call::Started,
+}
+
+impl Asked<'_> {
+    fn output(self) -> Result<call::Output, GitError> {
+        let output = self.started.finish().map_err(|fault| unanswered(fault, self.name))?;
+        tracing::trace!(exit = output.exit, bytes = output.stdout.len(), "git has answered");
+        Ok(output)
+    }
+
+    fn answer(self) -> Result<Vec<u8>, GitError> {
+        let (git, name) = (self.git, self.name.clone());
+        let output = self.output()?;
+        if output.exit == Some(0) { Ok(output.stdout) } else { Err(git.failure(&name, &output)) }
+    }
+}
+
+fn unanswered(fault: call::Fault, command: String) -> GitError {
+    match fault {
+        call::Fault::Spawn(e) => GitError::Spawn(e.to_string()),
+        call::Fault::TimedOut => GitError::TimedOut { command, seconds: LIMIT_SECONDS },
+        call::Fault::TooMuch => GitError::TooMuchOutput { command, mib: CAP_MIB },
+    }
+}
+
+fn read_staged(output: &[u8]) -> Result<Vec<RawChange>, GitError> {
+    parse_raw(output).ok_or_else(|| GitError::Unreadable("diff-index".to_owned()))
+}
+
 impl Git {
     /// Finds the repository around a directory. Whether there is a git to ask about it is said by [`Git::available`].
     ///
@@ -139,7 +172,7 @@ impl Git {
         &self.layout
     }
 
-    fn call<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<call::Output, GitError> {
+    fn start<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<Asked<'_>, GitError> {
         let name = || args.first().map(|a| visible(a.as_ref().as_bytes())).unwrap_or_default();
         let program = self.program()?;
         let mut command = Command::new(&program.file);
@@ -156,13 +189,12 @@ impl Git {
         let cap = usize::try_from(CAP_MIB << 20).unwrap_or(usize::MAX);
         let shown = |a: &S| quote(&Word::new(a.as_ref().as_bytes().to_vec()));
         tracing::debug!(arguments = %args.iter().map(shown).collect::<Vec<_>>().join(" "), "git");
-        let output = call::run(&mut command, Duration::from_secs(LIMIT_SECONDS), cap).map_err(|fault| match fault {
-            call::Fault::Spawn(e) => GitError::Spawn(e.to_string()),
-            call::Fault::TimedOut => GitError::TimedOut { command: name(), seconds: LIMIT_SECONDS },
-            call::Fault::TooMuch => GitError::TooMuchOutput { command: name(), mib: CAP_MIB },
-        })?;
-        tracing::trace!(exit = output.exit, bytes = output.stdout.len(), "git has answered");
-        Ok(output)
+        let started = call::start(&mut command, Duration::from_secs(LIMIT_SECONDS), cap);
+        Ok(Asked { git: self, name: name(), started: started.map_err(|fault| unanswered(fault, name()))? })
+    }
+
+    fn call<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<call::Output, GitError> {
+        self.start(args)?.output()
     }
 
     /// The error behind an exit code that was not expected.
@@ -177,9 +209,7 @@ impl Git {
     }
 
     fn ask<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<Vec<u8>, GitError> {
-        let output = self.call(args)?;
-        let name = args.first().map(|a| visible(a.as_ref().as_bytes())).unwrap_or_default();
-        if output.exit == Some(0) { Ok(output.stdout) } else { Err(self.failure(&name, &output)) }
+        self.start(args)?.answer()
     }
 
     /// The commit that a revision names.
@@ -266,8 +296,13 @@ impl Git {
     /// # Errors
     /// What git says, and paths that no repository can have.
     pub fn staged_against(&self, tree: &Oid) -> Result<Vec<RawChange>, GitError> {
+        read_staged(&self.ask_for_staged(tree)?.answer()?)
+    }
+
+    /// Asks for the difference between a tree and the index, which [`read_staged`] reads.
+    fn ask_for_staged(&self, tree: &Oid) -> Result<Asked<'_>, GitError> {
         let tree = tree.to_string();
-        let output = self.ask(&[
+        self.start(&[
             "diff-index",
             "--cached",
             "--raw",
@@ -280,16 +315,13 @@ impl Git {
             "--ignore-submodules=none",
             &tree,
             "--",
-        ])?;
-        parse_raw(&output).ok_or_else(|| GitError::Unreadable("diff-index".to_owned()))
+        ])
     }
 
-    /// Files that git does not track and does not ignore, one by one; a nested repository is one path that ends in `/`.
-    ///
-    /// # Errors
-    /// What git says.
-    pub fn untracked(&self) -> Result<Vec<Vec<u8>>, GitError> {
-        Ok(split_nul(&self.ask(&["ls-files", "-z", "--others", "--exclude-standard"])?))
+    /// Asks for the files that git does not track and does not ignore, one by one, each followed by NUL; a nested repository is
+    /// one path that ends in `/`.
+    fn ask_for_untracked(&self) -> Result<Asked<'_>, GitError> {
+        self.start(&["ls-files", "-z", "--others", "--exclude-standard"])
     }
 
     /// The paths in the index, sorted, each once.

@@ -8,7 +8,7 @@
 use super::error::GitError;
 use super::index::Entry;
 use super::object::{Oid, blob_id};
-use super::worktree::{self, Parents, SMALL, SUBMODULE, SYMLINK, Seen, Stamp};
+use super::worktree::{self, SUBMODULE, SYMLINK, Seen, Stamp};
 use super::{Git, is_record};
 use crate::base::canon::{Digest, Hasher};
 use crate::base::path::RepoPath;
@@ -79,8 +79,9 @@ fn snapshot(git: &Git, depth: usize) -> Result<Snapshot, GitError> {
     };
     for _ in 0..3 {
         let before = worktree::index_stamp(git);
-        let (untracked, seen) = beside::both(|| git.untracked(), || look_at_all(git, length, &before));
-        let (seen, untracked) = (seen?, untracked?);
+        let untracked = git.ask_for_untracked()?;
+        let (untracked, seen) = beside::both(|| untracked.answer(), || look_at_all(git, length, &before));
+        let (seen, untracked) = (seen?, super::split_nul(&untracked?));
         if worktree::index_stamp(git) != before {
             continue;
         }
@@ -98,30 +99,9 @@ fn snapshot(git: &Git, depth: usize) -> Result<Snapshot, GitError> {
 
 /// Every entry of the index with what stands in its place.
 fn look_at_all(git: &Git, length: usize, stamp: &Stamp) -> Result<Vec<(Entry, Seen)>, GitError> {
-    let mut rest = worktree::read_entries(git, length)?;
+    let entries = worktree::read_entries(git, length)?;
     let written = stamp.map_or((0, 0), |(_, _, sec, nsec, _, _)| (sec, nsec));
-    let root = git.root();
-    let look = |entries: Vec<Entry>| -> Vec<(Entry, Seen)> {
-        let mut parents = Parents::new(root);
-        let look = |entry: Entry| {
-            let real = parents.is_real(&entry.path);
-            let seen = if real { worktree::look(root, &entry, written) } else { Seen::Missing };
-            (entry, seen)
-        };
-        entries.into_iter().map(look).collect()
-    };
-    let threads = beside::parts();
-    if rest.len() < SMALL || threads == 1 {
-        return Ok(look(rest));
-    }
-    let size = rest.len().div_ceil(threads);
-    let mut parts = Vec::new();
-    while rest.len() > size {
-        let tail = rest.split_off(size);
-        parts.push(std::mem::replace(&mut rest, tail));
-    }
-    parts.push(rest);
-    Ok(beside::each(parts, look).into_iter().flatten().collect())
+    Ok(worktree::look_at(git.root(), entries, written, |entry, seen| Some((entry, seen))))
 }
 
 struct Reader<'a> {

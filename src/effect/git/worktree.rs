@@ -7,15 +7,17 @@
 use super::error::GitError;
 use super::index::{self, Entry, Index, Stat};
 use super::object::{Oid, blob_id};
-use super::{Git, RawChange, is_record, split_nul};
+use super::{Git, RawChange, is_record, read_staged, split_nul};
 use crate::base::change::{ChangedFile, Status};
 use crate::base::path::RepoPath;
 use crate::base::word::visible;
+use crate::effect::patient::{openat, openat2};
 use crate::effect::{beside, files};
+use rustix::fd::OwnedFd;
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, Stat as Found, lstat, statat};
 use std::collections::BTreeMap;
-use std::fs::Metadata;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 /// Submodules inside submodules are followed this deep.
@@ -25,6 +27,8 @@ const MAX_INDEX: u64 = 1 << 30;
 /// Below this many entries, threads cost more than they bring.
 pub(super) const SMALL: usize = 2_000;
 
+const DIRECTORY: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+
 pub(super) const SYMLINK: u32 = 0o120_000;
 pub(super) const SUBMODULE: u32 = 0o160_000;
 
@@ -33,10 +37,12 @@ pub(super) const SUBMODULE: u32 = 0o160_000;
 pub(super) fn changes(git: &Git, tree: &Oid, depth: usize) -> Result<Vec<ChangedFile>, GitError> {
     for _ in 0..3 {
         let before = index_stamp(git);
+        // Both are started before there is other work, which would keep a thread from starting them.
+        let (staged, untracked) = (git.ask_for_staged(tree)?, git.ask_for_untracked()?);
         let observed = || observe_all(git, tree.length(), &before, depth == 0);
         let (staged, (untracked, observed)) =
-            beside::both(|| git.staged_against(tree), || beside::both(|| git.untracked(), observed));
-        let (staged, untracked, observed) = (staged?, untracked?, observed?);
+            beside::both(|| staged.answer(), || beside::both(|| untracked.answer(), observed));
+        let (staged, untracked, observed) = (read_staged(&staged?)?, split_nul(&untracked?), observed?);
         if index_stamp(git) != before {
             continue;
         }
@@ -85,10 +91,31 @@ fn observe_all(git: &Git, length: usize, stamp: &Stamp, top: bool) -> Result<Vec
         return Err(GitError::TrackedRecord(visible(&record.path)));
     }
     let written = stamp.map_or((0, 0), |(_, _, sec, nsec, _, _)| (sec, nsec));
-    let root = git.root();
+    // Git does not check out what lies outside a sparse checkout.
+    let is_expected = |entry: &Entry, seen| seen == Seen::Same || (seen == Seen::Missing && entry.skip_worktree);
+    let found =
+        |entry: Entry, seen| (entry.stage != 0 || !is_expected(&entry, seen)).then_some(Observed { entry, seen });
+    Ok(look_at(git.root(), entries, written, found))
+}
+
+/// Looks at what stands where the entries say, and gives what is made of it, in their order.
+pub(super) fn look_at<T: Send>(
+    root: &Path,
+    entries: Vec<Entry>,
+    written: (i64, i64),
+    make: impl Fn(Entry, Seen) -> Option<T> + Sync,
+) -> Vec<T> {
+    let look = |entries: Vec<Entry>| -> Vec<T> {
+        let mut parents = Parents::new(root);
+        let look = |entry: Entry| {
+            let seen = parents.look(&entry, written);
+            make(entry, seen)
+        };
+        entries.into_iter().filter_map(look).collect()
+    };
     let threads = beside::parts();
     if entries.len() < SMALL || threads == 1 {
-        return Ok(observe(root, entries, written));
+        return look(entries);
     }
     let mut rest = entries;
     let size = rest.len().div_ceil(threads);
@@ -98,7 +125,7 @@ fn observe_all(git: &Git, length: usize, stamp: &Stamp, top: bool) -> Result<Vec
         parts.push(std::mem::replace(&mut rest, tail));
     }
     parts.push(rest);
-    Ok(beside::each(parts, |part| observe(root, part, written)).into_iter().flatten().collect())
+    beside::each(parts, look).into_iter().flatten().collect()
 }
 
 /// The index as vplan reads it, or as git lists it when its form is unusual; then every file is compared by content.
@@ -135,52 +162,60 @@ pub(super) fn listed_entry(record: &[u8]) -> Option<Entry> {
     })
 }
 
-fn observe(root: &Path, entries: Vec<Entry>, written: (i64, i64)) -> Vec<Observed> {
-    let mut parents = Parents::new(root);
-    let mut found = Vec::new();
-    for entry in entries {
-        let seen = if parents.is_real(&entry.path) { look(root, &entry, written) } else { Seen::Missing };
-        // Git does not check out what lies outside a sparse checkout.
-        let expected = seen == Seen::Missing && entry.skip_worktree;
-        if entry.stage != 0 || (seen != Seen::Same && !expected) {
-            found.push(Observed { entry, seen });
-        }
-    }
-    found
-}
-
 /// Remembers which directories are directories: a file behind a symlink is not the tracked one.
-pub(super) struct Parents<'a> {
+struct Parents<'a> {
     root: &'a Path,
+    top: Option<OwnedFd>,
+    /// The directory of the last entry; files are looked for in it by name, which spares the way from the root.
+    dir: Option<OwnedFd>,
     verified: Vec<u8>,
     broken: Option<Vec<u8>>,
 }
 
 impl<'a> Parents<'a> {
     /// Knows nothing yet.
-    pub(super) fn new(root: &'a Path) -> Self {
-        Self { root, verified: Vec::new(), broken: None }
+    fn new(root: &'a Path) -> Self {
+        let top = openat(CWD, root, DIRECTORY, Mode::empty()).ok();
+        Self { root, top, dir: None, verified: Vec::new(), broken: None }
     }
 
-    pub(super) fn is_real(&mut self, path: &[u8]) -> bool {
-        let Some(slash) = path.iter().rposition(|b| *b == b'/') else { return true };
-        let dir = path.get(..slash).unwrap_or_default();
+    /// What stands where the index has an entry.
+    fn look(&mut self, entry: &Entry, written: (i64, i64)) -> Seen {
+        let (dir, name) = match entry.path.iter().rposition(|b| *b == b'/') {
+            Some(slash) => entry.path.split_at(slash + 1),
+            None => (&[][..], &*entry.path),
+        };
+        if !self.is_real(dir.strip_suffix(b"/").unwrap_or(dir)) {
+            return Seen::Missing;
+        }
+        let stat = match if dir.is_empty() { &self.top } else { &self.dir } {
+            Some(dir) => statat(dir, name, AtFlags::SYMLINK_NOFOLLOW),
+            None => lstat(join_bytes(self.root, &entry.path)),
+        };
+        stat.map_or(Seen::Missing, |stat| seen(entry, &stat, written))
+    }
+
+    fn is_real(&mut self, dir: &[u8]) -> bool {
         if dir == self.verified.as_slice() {
             return true;
         }
-        let below =
-            |outer: &[u8]| dir.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"));
-        if self.broken.as_deref().is_some_and(below) {
+        let is_below =
+            |dir: &[u8], outer: &[u8]| dir.strip_prefix(outer).is_some_and(|r| r.is_empty() || r.starts_with(b"/"));
+        if self.broken.as_deref().is_some_and(|outer| is_below(dir, outer)) {
             return false;
         }
-        // Entries are sorted, so most of the way is usually known.
-        let ends = dir.iter().enumerate().filter(|(_, b)| **b == b'/').map(|(i, _)| i).chain([dir.len()]);
-        for end in ends {
-            let part = dir.get(..end).unwrap_or_default();
-            let known = self.verified.strip_prefix(part).is_some_and(|r| r.is_empty() || r.starts_with(b"/"));
-            if !known && !join_bytes(self.root, part).symlink_metadata().is_ok_and(|m| m.is_dir()) {
-                self.broken = Some(part.to_vec());
-                return false;
+        let way = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+        self.dir = self.top.as_ref().and_then(|top| openat2(top, dir, DIRECTORY, Mode::empty(), way).ok());
+        if self.dir.is_none() {
+            // Not there; or there is no descriptor left, or no `openat2`. Entries are sorted, so most of the way is usually known.
+            let ends = dir.iter().enumerate().filter(|(_, b)| **b == b'/').map(|(i, _)| i).chain([dir.len()]);
+            for end in ends {
+                let part = dir.get(..end).unwrap_or_default();
+                let is_known = is_below(&self.verified, part);
+                if !is_known && !join_bytes(self.root, part).symlink_metadata().is_ok_and(|m| m.is_dir()) {
+                    self.broken = Some(part.to_vec());
+                    return false;
+                }
             }
         }
         self.verified = dir.to_vec();
@@ -192,37 +227,33 @@ fn join_bytes(root: &Path, path: &[u8]) -> std::path::PathBuf {
     root.join(std::ffi::OsStr::from_bytes(path))
 }
 
-pub(super) fn look(root: &Path, entry: &Entry, written: (i64, i64)) -> Seen {
-    let Ok(meta) = join_bytes(root, &entry.path).symlink_metadata() else { return Seen::Missing };
-    let kind = meta.file_type();
-    let seen = if kind.is_file() {
-        Seen::Regular { executable: meta.mode() & 0o100 != 0, size: meta.size() }
-    } else if kind.is_symlink() {
-        Seen::Symlink
-    } else if kind.is_dir() {
-        Seen::Directory
-    } else {
-        debug_assert!(kind.is_fifo() || kind.is_socket() || kind.is_char_device() || kind.is_block_device());
-        Seen::Special
+fn seen(entry: &Entry, meta: &Found, written: (i64, i64)) -> Seen {
+    let seen = match FileType::from_raw_mode(meta.st_mode) {
+        FileType::RegularFile => {
+            Seen::Regular { executable: meta.st_mode & 0o100 != 0, size: u64::try_from(meta.st_size).unwrap_or(0) }
+        }
+        FileType::Symlink => Seen::Symlink,
+        FileType::Directory => Seen::Directory,
+        _ => Seen::Special,
     };
     let right_kind = match seen {
         Seen::Regular { executable, .. } => entry.mode == if executable { 0o100_755 } else { 0o100_644 },
         Seen::Symlink => entry.mode == SYMLINK,
         _ => false,
     };
-    let stat_is_same = entry.stat.is_some_and(|stat| is_same(&stat, &meta) && !is_racy(&stat, written));
+    let stat_is_same = entry.stat.is_some_and(|stat| is_same(&stat, meta) && !is_racy(&stat, written));
     if right_kind && stat_is_same && !entry.intent_to_add { Seen::Same } else { seen }
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "git keeps 32 bits of each")]
-fn is_same(stat: &Stat, meta: &Metadata) -> bool {
+fn is_same(stat: &Stat, meta: &Found) -> bool {
     let now = Stat {
-        ctime: (meta.ctime() as u32, meta.ctime_nsec() as u32),
-        mtime: (meta.mtime() as u32, meta.mtime_nsec() as u32),
-        ino: meta.ino() as u32,
-        uid: meta.uid(),
-        gid: meta.gid(),
-        size: meta.size() as u32,
+        ctime: (meta.st_ctime as u32, meta.st_ctime_nsec as u32),
+        mtime: (meta.st_mtime as u32, meta.st_mtime_nsec as u32),
+        ino: meta.st_ino as u32,
+        uid: meta.st_uid,
+        gid: meta.st_gid,
+        size: meta.st_size as u32,
     };
     *stat == now
 }
@@ -400,6 +431,41 @@ impl Git {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_behind_a_symlink_is_not_there() {
+        let root = tempfile::tempdir().unwrap();
+        let path = |name: &str| root.path().join(name);
+        std::fs::create_dir_all(path("a/b")).unwrap();
+        ["a/b/file", "top"].map(|name| std::fs::write(path(name), "x").unwrap());
+        ["ab", "a/link"].map(|name| std::os::unix::fs::symlink("b", path(name)).unwrap());
+        let file = Seen::Regular { executable: false, size: 1 };
+        let expected = [
+            ("a/b", Seen::Directory),
+            ("a/b/file", file),
+            ("a/b/none", Seen::Missing),
+            ("a/b/none/file", Seen::Missing),
+            ("a/b/none/file/file", Seen::Missing),
+            ("a/link", Seen::Symlink),
+            ("a/link/file", Seen::Missing),
+            ("a/b/file", file),
+            ("ab", Seen::Symlink),
+            ("ab/file", Seen::Missing),
+            ("none/file", Seen::Missing),
+            ("top", file),
+            ("top/file", Seen::Missing),
+            ("top", file),
+        ];
+        // With no descriptor left, everything is looked for by its path.
+        for has_descriptors in [true, false] {
+            let mut parents = Parents::new(root.path());
+            parents.top = parents.top.filter(|_| has_descriptors);
+            for (name, seen) in expected {
+                let entry = listed_entry(format!("H 100644 {:040} 0\t{name}", 0).as_bytes()).unwrap();
+                assert_eq!(parents.look(&entry, (0, 0)), seen, "{name} {has_descriptors}");
+            }
+        }
+    }
 
     #[test]
     fn racy_entries() {
