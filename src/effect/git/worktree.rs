@@ -437,8 +437,8 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let path = |name: &str| root.path().join(name);
         std::fs::create_dir_all(path("a/b")).unwrap();
-        ["a/b/file", "top"].map(|name| std::fs::write(path(name), "x").unwrap());
-        ["ab", "a/link"].map(|name| std::os::unix::fs::symlink("b", path(name)).unwrap());
+        ["a/b/file", "top"].iter().for_each(|name| std::fs::write(path(name), "x").unwrap());
+        ["ab", "a/link"].iter().for_each(|name| std::os::unix::fs::symlink("b", path(name)).unwrap());
         let file = Seen::Regular { executable: false, size: 1 };
         let expected = [
             ("a/b", Seen::Directory),
