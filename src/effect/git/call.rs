@@ -29,9 +29,10 @@ const STDERR_KEPT: usize = 64 * 1024;
 /// A command that runs. It is killed when its time is up, when it writes too much, or when nobody wants its output any more.
 #[derive(Debug)]
 pub(super) struct Started {
-    child: Option<Child>,
+    child: Child,
     deadline: Instant,
     cap: usize,
+    is_over: bool,
 }
 
 /// Starts a command that may take so long, and write so many bytes.
@@ -39,25 +40,24 @@ pub(super) fn start(command: &mut Command, limit: Duration, cap: usize) -> Resul
     let deadline = Instant::now() + limit;
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = command.spawn().map_err(Fault::Spawn)?;
-    Ok(Started { child: Some(child), deadline, cap })
+    Ok(Started { child, deadline, cap, is_over: false })
 }
 
 impl Started {
     /// Reads what it writes, to its end.
     pub(super) fn finish(mut self) -> Result<Output, Fault> {
-        let Some(child) = &mut self.child else { return Err(Fault::TimedOut) };
-        let output = collect(child, self.deadline, self.cap)?;
-        self.child = None;
+        let output = collect(&mut self.child, self.deadline, self.cap)?;
+        self.is_over = true;
         Ok(output)
     }
 }
 
 impl Drop for Started {
     fn drop(&mut self) {
-        if let Some(child) = &mut self.child {
+        if !self.is_over {
             // Whoever drops it has an error already; what matters is that nothing stays behind.
-            let _ = child.kill();
-            let _ = child.wait();
+            let _ = self.child.kill();
+            let _ = self.child.wait();
         }
     }
 }

@@ -8,6 +8,7 @@
 use super::call::{self, Fault, Output};
 use super::error::GitError;
 use super::object::Oid;
+use super::scratch::Scratch;
 use super::{HARDENING, Lookup, safe_path};
 use crate::base::diagnostic::Code;
 use crate::base::origin::GitOrigin;
@@ -136,7 +137,7 @@ impl Fetcher {
     /// The remote does not answer, has no such commit, or it has no such file.
     pub fn fetch(&self, origin: &GitOrigin, cap: u64) -> Result<Vec<u8>, PinError> {
         let setup = |e: std::io::Error| error(SETUP, format!("there is no room to fetch into: {e}"), None);
-        let dir = tempfile::Builder::new().prefix("vplan-fetch-").tempdir().map_err(setup)?;
+        let dir = Scratch::new().map_err(setup)?;
         let repository = Repository { fetcher: self, dir: dir.path(), origin };
         tracing::debug!(%origin, "fetching");
         repository.init()?;

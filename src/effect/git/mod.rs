@@ -13,6 +13,7 @@ pub mod fetch;
 pub mod index;
 pub mod object;
 pub mod repository;
+mod scratch;
 pub mod snapshot;
 mod tree;
 pub mod worktree;

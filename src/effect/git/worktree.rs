@@ -25,7 +25,7 @@ pub(super) const MAX_DEPTH: usize = 8;
 /// The largest index that is read.
 const MAX_INDEX: u64 = 1 << 30;
 /// Below this many entries, threads cost more than they bring.
-pub(super) const SMALL: usize = 2_000;
+const SMALL: usize = 2_000;
 
 const DIRECTORY: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
