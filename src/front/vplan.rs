@@ -202,7 +202,11 @@ impl Lowering<'_> {
             broken |= body.broken;
             for line in &body.nodes {
                 if let Some(verb) = self.verb(line) {
-                    verbs.push(self.at(verb, line.span));
+                    if line.broken {
+                        broken = true;
+                    } else {
+                        verbs.push(self.at(verb, line.span));
+                    }
                 } else if let Some(setting) = (!line.broken).then(|| self.values.setting(line)).flatten() {
                     settings.push(self.at(setting, line.span));
                 } else if matches!(line.statement.keyword, Keyword::Check | Keyword::Paths) {

@@ -1,12 +1,12 @@
 //! Laws of texts and of what is said about them: places, order, repetition, limits.
 
 use proptest::prelude::*;
-use proptest::sample::Index;
+use proptest::sample::{Index, select};
 use vplan::arbitrary::lang::{Style, contract, damaged, style, text};
 use vplan::base::diagnostic::{Diagnostic, Diagnostics};
 use vplan::base::inert::inert;
 use vplan::base::source::{Source, Sources};
-use vplan::base::span::SourceId;
+use vplan::base::span::{SourceId, Span};
 use vplan::base::unit::{MAX_INTEGER, parse_duration, parse_size, show_duration, show_size};
 use vplan::base::word::{is_bidi_control, is_unsafe_to_show, quote_string};
 use vplan::contract::Contract;
@@ -15,7 +15,7 @@ use vplan::contract::validate::validate;
 use vplan::front::vplan::lower;
 use vplan::lang::layout::{Formatted, reformat};
 use vplan::lang::parse::{Caps, parse};
-use vplan::lang::statement::{Context, find};
+use vplan::lang::statement::{Context, STATEMENTS, find};
 
 fn cases(cases: u32) -> ProptestConfig {
     ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(cases) }
@@ -73,6 +73,19 @@ const ONCE: [&str; 18] = [
     "severity warning",
     "optional",
 ];
+
+/// A word of the language with a letter too many or too few, which is read as the word it nearly is.
+fn mistyped() -> impl Strategy<Value = String> {
+    (select(STATEMENTS), any::<Index>(), prop::option::of("[a-z]")).prop_map(|(statement, at, letter)| {
+        let mut word = statement.word.to_owned();
+        let at = 1 + at.index(word.len() - 1);
+        match letter {
+            Some(letter) => word.insert_str(at, &letter),
+            None => drop(word.remove(at)),
+        }
+        word.trim_end_matches('-').to_owned()
+    })
+}
 
 proptest! {
     #![proptest_config(cases(256))]
@@ -133,9 +146,9 @@ proptest! {
     }
 
     #[test]
-    fn unknown_key_is_error_at_its_span(word in "[a-z][a-z-]{1,12}", value in "[a-z0-9]{0,5}", inside in any::<bool>()) {
+    fn unknown_key_is_error_at_its_span(word in prop_oneof![mistyped(), "[a-z]{2,12}"], value in "[a-z0-9]{0,5}|\"[a-z]{1,3}\"|[a-z]: [a-z]", inside in any::<bool>()) {
         let context = if inside { Context::Check } else { Context::Top };
-        prop_assume!(find(&word, context).is_none() && !word.ends_with('-'));
+        prop_assume!(find(&word, context).is_none());
         let text = if inside {
             format!("vplan 1\ncheck a {{\n  run true\n  {word} {value}\n}}\n")
         } else {
@@ -143,7 +156,8 @@ proptest! {
         };
         let Told { contract, diagnostics } = told(&text);
         prop_assert!(contract.is_none());
-        let points = |d: &&Diagnostic| d.labels.first().is_some_and(|l| text[l.place.span.start..l.place.span.end] == word);
+        let at = text.rfind(&format!("{word} {value}\n")).unwrap();
+        let points = |d: &&Diagnostic| d.labels.first().is_some_and(|l| l.place.span == Span::new(at, at + word.len()));
         prop_assert_eq!(diagnostics.iter().filter(points).count(), 1, "{:?}", diagnostics);
     }
 

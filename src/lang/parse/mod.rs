@@ -18,6 +18,7 @@ use crate::base::diagnostic::{Diagnostic, Diagnostics};
 use crate::base::source::Source;
 use crate::base::span::{Place, SourceId, Span};
 use line::Line;
+use resolve::Reading;
 
 /// How much a file may hold (language.md section 2). A contract cannot raise its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -206,7 +207,7 @@ impl<'a> Parser<'a> {
         };
         let keyword = Span::new(start, start + word.len());
         match self.resolve(word, rest, keyword, line) {
-            Some((statement, misplaced)) => self.statement(statement, keyword, rest, line, misplaced),
+            Some((statement, reading)) => self.statement(statement, keyword, rest, line, reading),
             None if line.opens => self.push_unknown(line),
             None => {}
         }
@@ -218,12 +219,20 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn statement(&mut self, statement: &'static Statement, keyword: Span, rest: &'a str, line: &Line, misplaced: bool) {
-        let reported = self.out.len();
+    fn statement(
+        &mut self,
+        statement: &'static Statement,
+        keyword: Span,
+        rest: &'a str,
+        line: &Line,
+        reading: Reading,
+    ) {
+        let misplaced = reading == Reading::Misplaced;
+        let said = self.out.len();
         let parts = self.arguments(statement, keyword, rest, keyword.end);
         if misplaced {
             // That it stands in the wrong place has been said.
-            self.out.truncate(reported);
+            self.out.truncate(said);
         }
         let last = parts.args.last().map_or(keyword, |a| a.span);
         let node = Node {
@@ -234,10 +243,17 @@ impl<'a> Parser<'a> {
             body: None,
             comment: line.comment,
             span: keyword.to(last),
-            broken: parts.broken || misplaced,
+            // Of a guess at a word on its own nothing is known.
+            broken: parts.broken || misplaced || reading == Reading::Guessed && last == keyword,
         };
         if !misplaced {
             self.remarks(&node);
+        }
+        if reading == Reading::Guessed {
+            // What the one that was guessed would lack may not be missing at all.
+            let at = self.place(keyword);
+            let found = self.out.split_off(said);
+            self.out.extend(found.into_iter().filter(|d| d.labels.first().is_none_or(|l| l.place != at)));
         }
         match parts.open {
             Some(open) => {
@@ -447,6 +463,9 @@ mod tests {
                 ("check a {\n  run b\ncheck c: d\n", &[("unclosed_block", "{")]),
                 ("}\n", &[("unexpected_close", "}")]),
                 ("byRole tester\n", &[("missing_block", "byRole")]),
+                ("byrole tester\n", &[("unknown_statement", "byrole")]),
+                ("path\n", &[("unknown_statement", "path")]),
+                ("chekc a: b && c\n", &[("unknown_statement", "chekc"), ("command_operator", "&&")]),
                 (
                     "byrole tester {\n  chekc a: b\n}\n",
                     &[("unknown_statement", "byrole"), ("unknown_statement", "chekc")],

@@ -12,18 +12,28 @@ use crate::lang::statement::{self, Context, Keyword, STATEMENTS, Statement};
 /// Suggestions are costly, and nobody reads more of them.
 const GUESSES: u32 = 200;
 
+/// How sure it is that a line is the statement it is read as.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reading {
+    Certain,
+    /// Of a word that begins none, as the one that comes nearest.
+    Guessed,
+    /// It must not stand where it does.
+    Misplaced,
+}
+
 impl<'a> Parser<'a> {
-    /// Which statement a word begins here; `true` beside it when it must not stand here. Reports what is wrong.
+    /// Which statement a word begins here. Reports what is wrong with it.
     pub(super) fn resolve(
         &mut self,
         word: &str,
         rest: &str,
         span: Span,
         line: &Line,
-    ) -> Option<(&'static Statement, bool)> {
+    ) -> Option<(&'static Statement, Reading)> {
         let context = self.context();
         if let Some(found) = statement::find(word, context) {
-            return Some((found, false));
+            return Some((found, Reading::Certain));
         }
         if let Some((keep, found)) = self.dedented(word, line.indent) {
             while self.frames.len() > keep {
@@ -32,7 +42,7 @@ impl<'a> Parser<'a> {
                 }
                 self.pop(Span::new(line.content.start, line.content.start), None);
             }
-            return Some((found, false));
+            return Some((found, Reading::Certain));
         }
         if context == Context::Unknown {
             return None;
@@ -53,7 +63,7 @@ impl<'a> Parser<'a> {
                     .label(place, "not here")
                     .help(help),
             );
-            return Some((other, true));
+            return Some((other, Reading::Misplaced));
         }
         // What stands in a conditional block are statements as at the top level; what stands in the others sets something.
         let (noun, remark) = match context {
@@ -68,18 +78,18 @@ impl<'a> Parser<'a> {
         if self.guesses <= GUESSES {
             guess = nearest(word, statement::allowed(context).map(|s| s.word))
                 .and_then(|w| statement::find(w, context))
-                .map(|s| (s, false));
+                .map(|s| (s, Reading::Guessed));
             guess = guess.or_else(|| {
                 let near = nearest(word, STATEMENTS.iter().map(|s| s.word))?;
-                STATEMENTS.iter().find(|s| s.word == near).map(|s| (s, true))
+                STATEMENTS.iter().find(|s| s.word == near).map(|s| (s, Reading::Misplaced))
             });
         }
         if rest.starts_with(':') && statement::find("check", context).is_some() {
             guess = None;
             diagnostic = diagnostic.help(format!("a check is written `check {word}:{}`", rest.trim_start_matches(':')));
-        } else if let Some((found, elsewhere)) = guess {
+        } else if let Some((found, reading)) = guess {
             let stands = found.contexts.first().map_or("", |c| c.name());
-            let hint = if elsewhere { format!(", which stands {stands}") } else { String::new() };
+            let hint = if reading == Reading::Misplaced { format!(", which stands {stands}") } else { String::new() };
             diagnostic = diagnostic.help(format!("did you mean `{}`{hint}?", found.word));
         } else if self.guesses <= GUESSES {
             // `tests` stands in files of their own.
