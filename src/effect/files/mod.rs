@@ -7,14 +7,12 @@ pub mod reports;
 pub mod rewrite;
 
 use crate::base::path::RepoPath;
-use crate::effect::patient::flock;
-use rustix::fs::FlockOperation;
-use rustix::io::Errno;
+use crate::effect::abandoned;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 use tempfile::NamedTempFile;
 
@@ -94,27 +92,18 @@ pub(super) fn on_its_way(path: &Path) -> io::Result<NamedTempFile> {
     let prefix = [b".", name.get(..name.len().min(200)).unwrap_or_default(), b".new-"].concat();
     for entry in std::fs::read_dir(directory)?.flatten() {
         if entry.file_name().as_bytes().starts_with(&prefix) {
-            remove_abandoned(&entry.path());
+            let path = entry.path();
+            if let Ok(file) = open_plain(&path) {
+                abandoned::reap(file, || std::fs::remove_file(&path));
+            }
         }
     }
     loop {
         let file = tempfile::Builder::new().prefix(OsStr::from_bytes(&prefix)).tempfile_in(directory)?;
-        // Somebody may take it for abandoned before it is locked: has locked it to remove it, or has removed it.
-        let taken = flock(file.as_file(), FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK);
-        if !taken && file.as_file().metadata()?.nlink() > 0 {
+        if abandoned::claim(file.as_file())? {
             return Ok(file);
         }
     }
-}
-
-fn remove_abandoned(path: &Path) {
-    let Ok(file) = open_plain(path) else { return };
-    // Where there are no such locks, nothing is removed. The lock is held until it is: whoever has made the file and not locked it
-    // yet must find it locked or gone.
-    if flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
-        let _ = std::fs::remove_file(path);
-    }
-    drop(file);
 }
 
 /// Writes what the caller asked to be written: a file as a whole, through symlinks; into a pipe or a device what it takes.

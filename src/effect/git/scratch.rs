@@ -1,12 +1,10 @@
 //! Where is something fetched into? A folder of its own, which is gone afterwards; whoever is killed leaves one, which the next
 //! one removes.
-//!
-//! Whoever uses a folder holds a lock on it, so that a folder without one is abandoned. Where there are no such locks, nothing
-//! is removed.
 
-use crate::effect::patient::{flock, openat, read_dir};
+use crate::effect::abandoned;
+use crate::effect::patient::{openat, read_dir};
 use rustix::fd::OwnedFd;
-use rustix::fs::{CWD, FlockOperation, Mode, OFlags, fstat};
+use rustix::fs::{CWD, Mode, OFlags, fstat};
 use rustix::io::Errno;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
@@ -35,13 +33,12 @@ impl Scratch {
         remove_abandoned(parent);
         loop {
             let dir = tempfile::Builder::new().prefix(PREFIX).tempdir_in(parent)?;
-            // Somebody may take it for abandoned before it is locked: has locked it to remove it, or has removed it.
             let lock = match open(dir.path()) {
+                // Taken for abandoned, and gone.
                 Err(Errno::NOENT) => continue,
                 opened => opened?,
             };
-            let is_taken = flock(&lock, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK);
-            if !is_taken && fstat(&lock)?.st_nlink > 0 {
+            if abandoned::claim(&lock)? {
                 return Ok(Self { dir, _lock: lock });
             }
         }
@@ -64,13 +61,12 @@ fn remove_abandoned(parent: &Path) {
     for entry in entries.flatten().filter(|e| e.file_name().to_bytes().starts_with(PREFIX.as_bytes())) {
         let path = parent.join(std::ffi::OsStr::from_bytes(entry.file_name().to_bytes()));
         let Ok(dir) = open(&path) else { continue };
-        let is_own = fstat(&dir).is_ok_and(|stat| stat.st_uid == user);
-        // The lock is held until it is gone: whoever has made it and not locked it yet must find it locked or gone.
-        if is_own && flock(&dir, FlockOperation::NonBlockingLockExclusive).is_ok() {
-            tracing::debug!(path = %path.display(), "abandoned");
-            let _ = std::fs::remove_dir_all(&path);
+        if fstat(&dir).is_ok_and(|stat| stat.st_uid == user) {
+            abandoned::reap(dir, || {
+                tracing::debug!(path = %path.display(), "abandoned");
+                std::fs::remove_dir_all(&path)
+            });
         }
-        drop(dir);
     }
 }
 
