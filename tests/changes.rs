@@ -67,6 +67,27 @@ fn a_clean_work_tree() {
     assert!(!ask(&project, Some(ChangeSource::WorkTree)).unwrap().is_empty_by_default());
 }
 
+/// Each of the two questions is answered only once the other has been asked.
+#[test]
+fn git_is_asked_both_questions_at_once() {
+    let project = project();
+    project.write("src/a.ts", "b\n").write("new", "");
+    let (bin, met) = (project.parent().join("bin"), project.parent().join("met"));
+    rustix::fs::mknodat(rustix::fs::CWD, &met, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0).unwrap();
+    let path = std::env::var("PATH").unwrap();
+    project.mkdir("../bin").script(
+        "../bin/git",
+        &format!(
+            "#!/bin/sh\ncase \" $* \" in\n*' diff-index '*) echo > '{met}';;\n*' ls-files '*) read -r _ < '{met}';;\nesac\n\
+             PATH='{path}' exec git \"$@\"\n",
+            met = met.display(),
+        ),
+    );
+    let path = format!("{}:{path}", bin.display());
+    let gathered = ask_in(&project, "", None, &[("PATH", &path)]).unwrap();
+    assert_eq!(shown(&gathered.changes), ["A:new", "M:src/a.ts"]);
+}
+
 #[test]
 fn a_new_time_stamp_is_no_change() {
     let project = project();
