@@ -232,6 +232,32 @@ proptest! {
         prop_assert!(!said.is_empty() && said.iter().all(touched), "{:?}\n{}", said, text);
     }
 
+    /// A block whose head opens none, or is not there: what stands in it is not what is wrong.
+    #[test]
+    fn one_head_one_primary(contract in contract(), at in any::<Index>(), whole in any::<bool>()) {
+        let source = Source::new("a.vplan", &contract.write(Style::plain()));
+        let Ok(Formatted::Text(laid_out)) = reformat(&source, SourceId(0), &Caps::default()) else {
+            return Err(TestCaseError::fail("no text"));
+        };
+        let lines: Vec<&str> = laid_out.lines().collect();
+        let indent = |line: &str| line.len() - line.trim_start().len();
+        let is_head = |i: &usize| {
+            lines[*i].ends_with(" {") && (!whole || lines[*i].trim_start().starts_with("check ")) && indent(lines[i + 1]) > indent(lines[*i])
+        };
+        let heads: Vec<usize> = (0..lines.len() - 1).filter(is_head).collect();
+        // Outside a check, `tier 1` is read as the head of a block.
+        let is_ambiguous = whole && lines.iter().any(|l| l.trim_start().starts_with("tier ") && !l.ends_with('{'));
+        prop_assume!(!heads.is_empty() && !is_ambiguous);
+        let head = *at.get(&heads);
+        let mut broken = lines.clone();
+        broken[head] = if whole { "" } else { broken[head].trim_end_matches(" {") };
+        let text = broken.join("\n") + "\n";
+        let said = said(&text);
+        let from: usize = broken[..head].iter().map(|l| l.len() + 1).sum();
+        let here = |(_, places): &(String, Vec<(usize, usize)>)| places.first().is_some_and(|(s, e)| from <= *s && *e <= from + broken[head].len());
+        prop_assert!(said.len() == 1 && (whole || here(&said[0])), "{:?}\n{}", said, text);
+    }
+
     /// A text that is laid out says the same, down to the checked contract, but for where things stand.
     #[test]
     fn format_preserves_meaning(contract in contract(), style in style(), by in prop::collection::vec(any::<Index>(), 1..20)) {

@@ -13,7 +13,7 @@ mod token;
 
 use super::ast::{Ast, Body, Node, Trivia};
 use super::error;
-use super::statement::{Context, Keyword, STATEMENTS, Statement};
+use super::statement::{self, Context, Keyword, STATEMENTS, Statement};
 use crate::base::diagnostic::{Diagnostic, Diagnostics};
 use crate::base::source::Source;
 use crate::base::span::{Place, SourceId, Span};
@@ -103,6 +103,8 @@ struct Frame<'a> {
     nodes: Vec<Node<'a>>,
     /// Whether it may have been opened by mistake, so that its `}` need not be there.
     doubtful: bool,
+    /// Whether nothing opened it, but what follows reads as if something had.
+    presumed: bool,
     broken: bool,
 }
 
@@ -120,7 +122,12 @@ impl<'a> Parser<'a> {
     }
 
     fn context(&self) -> Context {
-        self.frames.last().map_or(Context::Top, |f| f.context)
+        self.context_in(self.frames.len())
+    }
+
+    /// What may stand where so many blocks are open.
+    fn context_in(&self, open: usize) -> Context {
+        open.checked_sub(1).and_then(|last| self.frames.get(last)).map_or(Context::Top, |f| f.context)
     }
 
     fn file(&mut self) {
@@ -207,7 +214,12 @@ impl<'a> Parser<'a> {
         };
         let keyword = Span::new(start, start + word.len());
         match self.resolve(word, rest, keyword, line) {
-            Some((statement, reading)) => self.statement(statement, keyword, rest, line, reading),
+            Some((statement, reading)) => {
+                if reading == Reading::Misplaced {
+                    self.presume_head(statement, line);
+                }
+                self.statement(statement, keyword, rest, line, reading);
+            }
             None if line.opens => self.push_unknown(line),
             None => {}
         }
@@ -263,7 +275,46 @@ impl<'a> Parser<'a> {
                 });
                 self.push(node, context, open, line.indent, parts.doubtful || misplaced && statement.body.is_none());
             }
-            None => self.add(node),
+            None => match statement.body {
+                Some(context) if parts.broken && reading == Reading::Certain && self.goes_deeper(line, context) => {
+                    self.presume(node, context, line.indent);
+                }
+                _ => self.add(node),
+            },
+        }
+    }
+
+    /// Whether what follows is indented as the lines of a block are, and may stand in this one.
+    fn goes_deeper(&self, line: &Line, context: Context) -> bool {
+        let rest = self.text.get(line.next..).unwrap_or_default();
+        let mut lines = rest.lines().map(|l| l.trim_start_matches([' ', '\t'])).zip(rest.lines());
+        let Some((next, whole)) = lines.find(|(l, _)| !l.trim().is_empty() && !l.starts_with('#')) else {
+            return false;
+        };
+        let word = token::word(next).map_or("", |(_, word)| word);
+        whole.len() - next.len() > line.indent && statement::find(word, context).is_some()
+    }
+
+    /// Reads what follows as the block that a head without a `{` should have opened: its lines are not what is wrong.
+    fn presume(&mut self, node: Node<'a>, context: Context, indent: usize) {
+        if self.frames.len() >= self.caps.depth {
+            return self.add(node);
+        }
+        let open = node.keyword;
+        let nodes = Vec::new();
+        self.frames.push(Frame { node, context, open, indent, nodes, doubtful: true, presumed: true, broken: false });
+    }
+
+    /// Reads what follows as if its head were missing: where the first line of a block does not belong, the others do not either.
+    fn presume_head(&mut self, statement: &'static Statement, line: &Line) {
+        let is_outer = |c: &Context| matches!(c, Context::Top | Context::Group);
+        if is_outer(&self.context())
+            && !statement.contexts.iter().any(is_outer)
+            && let Some(context) = statement.contexts.first()
+            && let Some(node) = self.unknown(line)
+        {
+            // It ends with whatever does not belong into it, however deep that stands.
+            self.presume(node, *context, usize::MAX);
         }
     }
 
@@ -282,7 +333,16 @@ impl<'a> Parser<'a> {
             self.buried = 1;
             return;
         }
-        self.frames.push(Frame { node, context, open, indent, nodes: Vec::new(), doubtful, broken: false });
+        self.frames.push(Frame {
+            node,
+            context,
+            open,
+            indent,
+            nodes: Vec::new(),
+            doubtful,
+            presumed: false,
+            broken: false,
+        });
     }
 
     /// Opens a block of which nothing is known, so that its `}` is found.
@@ -294,18 +354,23 @@ impl<'a> Parser<'a> {
         let trimmed = self.slice(line.content).trim_end().len();
         let end = line.content.start + trimmed;
         let open = Span::new(end.saturating_sub(1), end);
-        let Some(any) = STATEMENTS.iter().find(|s| s.keyword == Keyword::Expect) else { return };
-        let node = Node {
+        if let Some(node) = self.unknown(line) {
+            self.push(node, Context::Unknown, open, line.indent, true);
+        }
+    }
+
+    /// What stands for a line of which nothing is known.
+    fn unknown(&mut self, line: &Line) -> Option<Node<'a>> {
+        Some(Node {
             before: std::mem::take(&mut self.trivia),
-            statement: any,
+            statement: STATEMENTS.iter().find(|s| s.keyword == Keyword::Expect)?,
             keyword: line.content,
             args: Vec::new(),
             body: None,
             comment: line.comment,
             span: line.content,
             broken: true,
-        };
-        self.push(node, Context::Unknown, open, line.indent, true);
+        })
     }
 
     /// `}`
@@ -319,6 +384,13 @@ impl<'a> Parser<'a> {
                 Diagnostic::error(error::BLOCK_ON_ONE_LINE, "a `}` stands on a line of its own")
                     .label(place, "this belongs to the next line"),
             );
+        }
+        // A `}` that stands no deeper than the block around it closes that one.
+        while let [.., around, last] = self.frames.as_slice()
+            && last.presumed
+            && line.indent <= around.indent
+        {
+            self.pop(Span::new(start, start), None);
         }
         if self.frames.is_empty() {
             let place = self.place(brace);
@@ -470,6 +542,26 @@ mod tests {
                     "byrole tester {\n  chekc a: b\n}\n",
                     &[("unknown_statement", "byrole"), ("unknown_statement", "chekc")],
                 ),
+                // A head without its `{`, or none at all: what stands in the block is not what is wrong.
+                ("check a\n  run b\n  timeout 5s\n}\ncheck c: d\n", &[("missing_argument", "check")]),
+                (
+                    "check a\n  run b\n  timeot 5s\ncheck c: d\n",
+                    &[("missing_argument", "check"), ("unknown_statement", "timeot")],
+                ),
+                ("check a\"b {\n  run b\n}\n", &[("unclosed_string", "\"b {")]),
+                ("byRole a\n  check b {\n    run c\n  }\n  check d: e\n}\n", &[("missing_block", "byRole")]),
+                ("byRole a {\n  check b\n    run c\n    retries 1\n}\ncheck d: e\n", &[("missing_argument", "check")]),
+                ("  compile b\n  timeout 5s\n}\ncheck c: d\n", &[("misplaced_statement", "compile")]),
+                (
+                    "byRole a {\n    compile b\n    timeout 5s\n  }\n  timeout 5s\n}\ncheck c: d\n}\n",
+                    &[
+                        ("misplaced_statement", "compile"),
+                        ("misplaced_statement", "timeout"),
+                        ("unexpected_close", "}"),
+                    ],
+                ),
+                ("timeout 5s\ntier 1 {\n  check a: b\n}\n", &[("misplaced_statement", "timeout")]),
+                ("check a\nrun b\n}\n", &[("missing_argument", "check"), ("unexpected_close", "}")]),
                 ("byRole \"tester\" {\n}\n", &[("unexpected_argument", "\"tester\"")]),
                 ("byRole {\n}\n", &[("missing_argument", "{")]),
                 (

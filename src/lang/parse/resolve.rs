@@ -31,6 +31,15 @@ impl<'a> Parser<'a> {
         span: Span,
         line: &Line,
     ) -> Option<(&'static Statement, Reading)> {
+        // `tier` sets something in a check, and opens a block around it.
+        if let [.., frame] = self.frames.as_slice()
+            && frame.presumed
+            && line.indent <= frame.indent
+            && line.opens
+            && statement::find(word, self.context_in(self.frames.len() - 1)).is_some()
+        {
+            self.pop(Span::new(line.content.start, line.content.start), None);
+        }
         let context = self.context();
         if let Some(found) = statement::find(word, context) {
             return Some((found, Reading::Certain));
@@ -113,7 +122,7 @@ impl<'a> Parser<'a> {
                 return None;
             }
             keep -= 1;
-            let context = keep.checked_sub(1).and_then(|i| self.frames.get(i)).map_or(Context::Top, |f| f.context);
+            let context = self.context_in(keep);
             if let Some(found) = statement::find(word, context) {
                 return Some((keep, found));
             }

@@ -51,14 +51,19 @@ impl<'a> Parser<'a> {
             parts.args.push(Arg { span: colon, value: Value::Mark(":") });
             return self.command(":", command, at(command), parts);
         }
+        let reported = self.out.len();
         let mut tokens = self.tokens(next, at(next), parts);
+        let is_said = self.out.len() > reported;
         match tokens.peek() {
             None => self.missing("`: COMMAND` or a block", statement, keyword, &mut tokens, parts),
             Some(Token { kind: Kind::Mark("{"), .. }) => self.block(statement, keyword, tokens, parts),
             Some(token) => {
                 let span = token.span;
                 let help = format!("put a `:` behind the name: `check {name}: {}`", next.trim());
-                self.unexpected(self.slice(span), span, "`:` or `{` is expected before it", &help, parts);
+                // A quote that is not closed is what is wrong, and not that it stands here.
+                if !is_said {
+                    self.unexpected(self.slice(span), span, "`:` or `{` is expected before it", &help, parts);
+                }
                 if let Some(Token { kind: Kind::Mark("{"), span, .. }) = tokens.last() {
                     parts.open = Some(span);
                 }
