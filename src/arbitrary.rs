@@ -7,7 +7,22 @@ pub mod recover;
 pub mod run;
 
 use proptest::strategy::{Strategy, ValueTree};
-use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use proptest::test_runner::{Config, RngAlgorithm, RngSeed, TestRng, TestRunner};
+
+/// A property is tried with so many cases, the same ones on every machine and in every run, so that what fails for one fails for
+/// all. `PROPTEST_CASES` and `PROPTEST_RNG_SEED` ask for more and for others.
+#[must_use]
+pub fn config(cases: u32) -> Config {
+    Config {
+        cases,
+        failure_persistence: None,
+        max_global_rejects: 1_000_000,
+        max_local_rejects: 1_000_000,
+        max_shrink_iters: 512,
+        rng_seed: RngSeed::Fixed(11),
+        ..Config::default()
+    }
+}
 
 /// The value of a strategy that some bytes stand for: always the same one, and for fuzzing as many as there are bytes. None when
 /// the strategy gives up on them.

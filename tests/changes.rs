@@ -4,6 +4,7 @@ use crate::support::Project;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use vplan::arbitrary::config;
 use vplan::base::change::{ChangeSet, ChangedFile, Status};
 use vplan::base::path::RepoPath;
 use vplan::effect::changes::list::{ListFormat, parse};
@@ -527,7 +528,7 @@ fn oracle(project: &Project) -> ChangeSet {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 256, max_shrink_iters: 40, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(config(256))]
 
     /// vplan compares the work tree itself; on harmless repositories it agrees with git.
     #[test]

@@ -6,6 +6,7 @@ use proptest::sample::Index;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::Path;
+use vplan::arbitrary::config;
 use vplan::arbitrary::plan::{contract, plain_check, plain_contract, request};
 use vplan::base::change::{ChangeSet, ChangedFile, Status};
 use vplan::base::diagnostic::Diagnostics;
@@ -559,12 +560,8 @@ fn odd_paths_survive() {
     assert_eq!(write_expect("x", &request, &exists, AssertionKind::Runs, &[]), None);
 }
 
-fn cases(cases: u32) -> ProptestConfig {
-    ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(cases) }
-}
-
 proptest! {
-    #![proptest_config(cases(256))]
+    #![proptest_config(config(256))]
 
     #[test]
     fn what_is_written_of_a_plan_passes(

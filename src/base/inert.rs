@@ -202,7 +202,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        #![proptest_config(proptest::test_runner::Config::with_cases(512))]
+        #![proptest_config(crate::arbitrary::config(512))]
 
         #[test]
         fn brackets_are_broken_however_a_text_is_cut(texts in proptest::collection::vec("[#\\[a\u{200b}\u{301}]{0,6}", 0..6)) {

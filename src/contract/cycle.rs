@@ -306,7 +306,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(512) })]
+        #![proptest_config(crate::arbitrary::config(512))]
         #[test]
         fn shortest_indeed(edges in proptest::collection::vec((0_usize..9, 0_usize..9), 0..24)) {
             let graph = graph(9, &edges);

@@ -3,8 +3,8 @@
 use crate::reference::glob::selects;
 use crate::reference::plan::{right, said};
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 use std::collections::BTreeSet;
+use vplan::arbitrary::config;
 use vplan::arbitrary::glob::{globs_of, selections};
 use vplan::arbitrary::plan::{Compilation, changes, command, compilation, varied};
 use vplan::base::change::{ChangeSet, ChangedFile, Status};
@@ -17,18 +17,6 @@ use vplan::plan::document::to_json;
 use vplan::plan::frame::without_contract;
 use vplan::plan::request::{Boundary, Mode, Risk as Level};
 use vplan::plan::{Omitted, Origin, Plan};
-
-/// As many cases as `VPLAN_LAW_CASES` says, for a long run; the same ones on every machine without it.
-fn config(cases: u32) -> ProptestConfig {
-    let asked = std::env::var("VPLAN_LAW_CASES").ok().and_then(|n| n.parse().ok());
-    ProptestConfig {
-        cases: asked.unwrap_or(cases),
-        failure_persistence: None,
-        max_shrink_iters: 512,
-        rng_seed: if asked.is_some() { RngSeed::Random } else { RngSeed::Fixed(11) },
-        ..ProptestConfig::default()
-    }
-}
 
 fn repo_path(text: &str) -> RepoPath {
     RepoPath::parse(text.as_bytes()).unwrap()

@@ -1,9 +1,9 @@
 //! Laws of `vplan import`: what is converted means the same, and is never less.
 
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use vplan::arbitrary::config;
 use vplan::arbitrary::lang::{contract as text_of_a_contract, style};
 use vplan::arbitrary::plan::{Compilation, changes, facts, request};
 use vplan::base::command::{Command, UnsupportedReason};
@@ -19,10 +19,6 @@ use vplan::plan::digest::{digest, without_annotations};
 use vplan::plan::request::Boundary;
 use vplan::plan::request::{Request, Risk};
 use vplan::plan::{Origin, Plan};
-
-fn config(cases: u32) -> ProptestConfig {
-    ProptestConfig { cases, failure_persistence: None, rng_seed: RngSeed::Fixed(11), ..ProptestConfig::default() }
-}
 
 /// The contract that a file is converted to, its text, and the names of checks that stand for a command that is no argument vector.
 fn converted(format: Format, content: &str) -> Result<(Contract, String, Conversion), TestCaseError> {

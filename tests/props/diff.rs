@@ -4,8 +4,9 @@
 use crate::reference::diff::covers;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
-use proptest::test_runner::{RngSeed, TestRunner};
+use proptest::test_runner::TestRunner;
 use std::collections::BTreeSet;
+use vplan::arbitrary::config;
 use vplan::arbitrary::glob::{glob, glob_and_path, path, selections};
 use vplan::arbitrary::plan::{condition, contract, facts, plain_check, plain_contract, plan, request, selection};
 use vplan::base::glob::automaton::{Limits, Region, atoms};
@@ -21,11 +22,6 @@ use vplan::plan::expectation::evaluate;
 use vplan::plan::facts::Facts;
 use vplan::plan::request::{Mode, Request};
 use vplan::plan::{Origin, Plan};
-
-/// The same cases on every machine and every run; a new kind of case is a change to this file.
-fn config(cases: u32) -> ProptestConfig {
-    ProptestConfig { cases, failure_persistence: None, rng_seed: RngSeed::Fixed(11), ..ProptestConfig::default() }
-}
 
 fn alone(glob: &Glob) -> Selection {
     Selection { items: vec![Item { not: false, what: What::Glob(glob.clone()) }] }

@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
+use vplan::arbitrary::config;
 use vplan::arbitrary::run::step;
 use vplan::base::word::Word;
 use vplan::effect::environment::{Environment, Grants, StepEnvironment};
@@ -99,7 +100,7 @@ fn shown(made: &StepEnvironment) -> BTreeMap<String, String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(config(512))]
 
     /// Exactly what the list, the contract and the operator say together, nothing else; what is held back is told.
     #[test]

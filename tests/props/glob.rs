@@ -2,7 +2,7 @@
 
 use crate::reference::glob as naive;
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
+use vplan::arbitrary::config;
 use vplan::arbitrary::glob::{
     agree, change_set, changes_like, escape, glob, glob_and_path, glob_text, globs_of, oracle, path, reference,
     selections, sound,
@@ -11,11 +11,6 @@ use vplan::base::glob::overlap::overlaps;
 use vplan::base::glob::{Glob, Item, Selection, What};
 use vplan::base::matching::match_all;
 use vplan::base::path::RepoPath;
-
-/// The same cases on every machine and every run; a new kind of case is a change to this file.
-fn config(cases: u32) -> ProptestConfig {
-    ProptestConfig { cases, failure_persistence: None, rng_seed: RngSeed::Fixed(5), ..ProptestConfig::default() }
-}
 
 fn parse(text: &str) -> Glob {
     Glob::parse(text).unwrap_or_else(|e| panic!("{text}: {}", e.message))
@@ -189,7 +184,7 @@ proptest! {
     }
 
     /// The crate underneath, asked directly, where the two dialects are the same. They differ, by design, in a trailing
-    /// `/` and `/**` (ours select the directory too), in names that are not UTF-8 (there `?` takes a byte), in a `/` that a
+    /// `/` and `/**` (ours select the directory too), in `?` (theirs takes a byte, ours a character), in a `/` that a
     /// class could take, and in what is no glob here: `\\` before other characters, `**` inside of a segment, empty alternatives.
     #[test]
     fn globset_diff_documented((glob, near) in glob_and_path(), more in prop::collection::vec(path(), 0..3)) {
@@ -200,7 +195,8 @@ proptest! {
         }
         let theirs = globset::GlobBuilder::new(text).literal_separator(true).backslash_escape(true).build().unwrap().compile_matcher();
         for path in more.into_iter().chain([near]) {
-            if let Ok(path_text) = std::str::from_utf8(path.as_bytes()) {
+            let path_text = std::str::from_utf8(path.as_bytes()).ok();
+            if let Some(path_text) = path_text.filter(|p| p.is_ascii() || !text.contains('?')) {
                 prop_assert_eq!(glob.matches(&path), theirs.is_match(path_text), "{} on {}", text, path);
             }
         }

@@ -4,11 +4,8 @@ use super::plan::{closure, constraints, hard_pairs};
 use super::text::{Told, told};
 use crate::reference::graph::{closed, is_cyclic, nothing, sorted};
 use proptest::prelude::*;
+use vplan::arbitrary::config;
 use vplan::plan::order::order;
-
-fn cases(cases: u32) -> ProptestConfig {
-    ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(cases) }
-}
 
 /// Checks `c0`, `c1`, … each of which needs some, and may need itself.
 fn needing(count: usize, edges: &[(usize, usize)]) -> String {
@@ -56,7 +53,7 @@ fn edges() -> impl Strategy<Value = (usize, Vec<(usize, usize)>)> {
 }
 
 proptest! {
-    #![proptest_config(cases(512))]
+    #![proptest_config(config(512))]
 
     #[test]
     fn topo_is_permutation(c in constraints()) {

@@ -2,9 +2,9 @@
 
 use proptest::prelude::*;
 use proptest::sample::{Index, subsequence};
-use proptest::test_runner::RngSeed;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use vplan::arbitrary::config;
 use vplan::base::change::{ChangeSet, ChangedFile, Status};
 use vplan::base::path::RepoPath;
 use vplan::contract::Contract;
@@ -15,10 +15,6 @@ use vplan::plan::compile::{Compiled, compile};
 use vplan::plan::document::canonical;
 use vplan::plan::facts::{Answer, Certainty, Facts, Question};
 use vplan::plan::request::{Mode, Request};
-
-fn config() -> ProptestConfig {
-    ProptestConfig { cases: 256, failure_persistence: None, rng_seed: RngSeed::Fixed(11), ..ProptestConfig::default() }
-}
 
 const GLOBS: [&str; 7] = ["**", "src/**", "src/*.rs", "{docs,src}/**", "**/*.md", "!src/gen/**", "!*.[m]d"];
 const FILES: [&str; 8] =
@@ -178,7 +174,7 @@ fn main_file(text: &str) -> (&'static str, String) {
 }
 
 proptest! {
-    #![proptest_config(config())]
+    #![proptest_config(config(256))]
 
     #[test]
     fn inline_equals_import(a in file('a'), b in file('b'), c in file('c'), d in file('d'), asked in asked()) {

@@ -1,16 +1,12 @@
 //! Laws of journals: what is read of one is what its valid lines say, wherever it ends and whatever follows.
 
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
+use vplan::arbitrary::config;
 use vplan::arbitrary::run::{Case, Incidents, Played, cases, chooser, incidents, journal_of, picks, play};
 use vplan::plan::digest::seal;
 use vplan::run::audit::{Holds, audit};
 use vplan::run::journal::{End, Stands, lines, oracle, replay};
 use vplan::run::report::{Circumstances, Report, report};
-
-fn config() -> ProptestConfig {
-    ProptestConfig { cases: 256, failure_persistence: None, rng_seed: RngSeed::Fixed(11), ..ProptestConfig::default() }
-}
 
 /// The case with a plan that has its digest, as one that runs has.
 fn sealed(case: Case) -> Case {
@@ -27,7 +23,7 @@ fn reported(case: &Case, played: &Played) -> Report {
 }
 
 proptest! {
-    #![proptest_config(config())]
+    #![proptest_config(config(256))]
 
     /// The whole journal says what the report says, and `vplan verify` finds nothing against the two.
     #[test]

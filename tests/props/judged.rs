@@ -1,14 +1,11 @@
 //! Properties of `check::agreement`: no pass against the evidence, and worse evidence is never better.
 
 use proptest::prelude::*;
+use vplan::arbitrary::config;
 use vplan::check::Kind;
 use vplan::check::evidence::{Captured, Evidence};
 use vplan::check::outcome::{Cause, Outcome, Output, Status, Terms, judge};
 use vplan::check::reading::{FailedTest, Finding, Reading, TestCounts};
-
-fn config() -> ProptestConfig {
-    ProptestConfig { cases: 2048, failure_persistence: None, ..ProptestConfig::default() }
-}
 
 /// Small numbers, so that limits are met exactly, and the largest.
 fn number() -> impl Strategy<Value = u64> {
@@ -118,7 +115,7 @@ const WORSE: &[fn(&mut Case, u64)] = &[
 ];
 
 proptest! {
-    #![proptest_config(config())]
+    #![proptest_config(config(2048))]
 
     #[test]
     fn contradiction_never_passed(mut case in cases()) {

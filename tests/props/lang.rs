@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 use proptest::sample::Index;
+use vplan::arbitrary::config;
 use vplan::arbitrary::lang::{Style, command_text, contract, damaged, environment_and_words, style};
 use vplan::base::canon::Digest;
 use vplan::base::command::{Command, Piece, to_text};
@@ -25,12 +26,8 @@ fn digest_of(text: &str) -> Result<Digest, TestCaseError> {
     Ok(digest(&ast))
 }
 
-fn cases(cases: u32) -> ProptestConfig {
-    ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(cases) }
-}
-
 proptest! {
-    #![proptest_config(cases(256))]
+    #![proptest_config(config(256))]
 
     #[test]
     fn parse_never_panics(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
@@ -177,7 +174,7 @@ fn shell_words(text: &str) -> Option<Vec<Vec<u8>>> {
 }
 
 proptest! {
-    #![proptest_config(cases(256))]
+    #![proptest_config(config(256))]
 
     /// What the grammar accepts without assignments has the words that a shell gives it. Left out: what the two read
     /// differently by design (a joined line, `~`) and what not every `sh` knows (`$'…'`).

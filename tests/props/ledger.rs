@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 use std::collections::BTreeMap;
+use vplan::arbitrary::config;
 use vplan::base::canon::Digest;
 use vplan::ledger::document::{Unusable, decode, encode};
 use vplan::ledger::round::{Because, Change, Recorded, Round, Said, record};
@@ -10,10 +11,6 @@ use vplan::run::report::Decision;
 use vplan::run::verdict::Verdict;
 
 const SUBJECTS: [&str; 3] = ["A", "B", "größer"];
-
-fn config() -> ProptestConfig {
-    ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() }
-}
 
 /// A round as a caller tells it.
 #[derive(Clone, Debug)]
@@ -199,7 +196,7 @@ impl Model {
 }
 
 proptest! {
-    #![proptest_config(config())]
+    #![proptest_config(config(512))]
 
     #[test]
     fn counter_matches_table(terms in terms(), rounds in rounds()) {

@@ -1,18 +1,12 @@
 //! Laws of the lock: what is written is read again, changes touch nothing else, and no slip goes unnoticed.
 
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
+use vplan::arbitrary::config;
 use vplan::base::canon::Digest;
 use vplan::base::diagnostic::Diagnostics;
 use vplan::base::origin::GitOrigin;
 use vplan::base::span::SourceId;
 use vplan::lock::{Lock, PinnedImport, RecordedAnswer, decode, encode, update};
-
-/// The same cases on every machine and every run.
-fn config() -> ProptestConfig {
-    let rng_seed = RngSeed::Fixed(23);
-    ProptestConfig { cases: 256, failure_persistence: None, rng_seed, ..ProptestConfig::default() }
-}
 
 fn origins() -> impl Strategy<Value = GitOrigin> {
     let url = prop_oneof![
@@ -128,7 +122,7 @@ fn decorated(text: &str, seed: u64) -> (String, Vec<String>) {
 }
 
 proptest! {
-    #![proptest_config(config())]
+    #![proptest_config(config(256))]
 
     #[test]
     fn lock_roundtrip_canonical(lock in locks()) {

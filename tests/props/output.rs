@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 use std::path::Path;
 use std::sync::LazyLock;
+use vplan::arbitrary::config;
 use vplan::check::format::oracle;
 
 /// What real tools wrote, with what tests may print to look like them.
@@ -68,7 +69,7 @@ fn torn() -> impl Strategy<Value = Vec<u8>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(512) })]
+    #![proptest_config(config(512))]
 
     #[test]
     fn any_output_is_read_the_same_however_it_comes(

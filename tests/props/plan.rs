@@ -1,9 +1,9 @@
 //! Laws of planning: identity, selection, order, explanation.
 
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
+use vplan::arbitrary::config;
 use vplan::arbitrary::glob::{changes_like, globs_of, selections};
 use vplan::arbitrary::plan::{Compilation, changes, compilation, condition, facts, plan};
 use vplan::base::canon::Digest;
@@ -23,17 +23,6 @@ use vplan::plan::imply::{contradicts, implies};
 use vplan::plan::order::{Bundle, Constraints, Witness, check_order, order, witness};
 use vplan::plan::request::Selector;
 use vplan::plan::{Origin, Plan};
-
-/// The same cases on every machine and every run; a new kind of case is a change to this file.
-fn config(cases: u32) -> ProptestConfig {
-    ProptestConfig {
-        cases,
-        max_local_rejects: 1_000_000,
-        failure_persistence: None,
-        rng_seed: RngSeed::Fixed(7),
-        ..ProptestConfig::default()
-    }
-}
 
 /// A compilation in which every check has a name, so that none is merged into another.
 fn named() -> impl Strategy<Value = (Contract, Compilation)> {

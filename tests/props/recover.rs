@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use vplan::arbitrary::config;
 use vplan::arbitrary::recover as any_of;
 use vplan::base::path::RepoPath;
 use vplan::base::word::Word;
@@ -26,7 +27,7 @@ pub(super) fn situation() -> impl Strategy<Value = (Plan, Vec<Failure>, Facts)> 
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(512) })]
+    #![proptest_config(config(512))]
 
     #[test]
     fn every_repair_keeps_the_laws((plan, failures, facts) in situation()) {

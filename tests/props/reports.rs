@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
+use vplan::arbitrary::config;
 use vplan::arbitrary::run::{plan, step};
 use vplan::base::change::{ChangedFile, Status as Change};
 use vplan::base::inert::without_commands;
@@ -16,10 +17,6 @@ use vplan::run::feedback::{AllowedPath, Excerpt, FEEDBACK_BYTES, Feedback, Other
 use vplan::run::record::StepRecord;
 use vplan::run::report::{Circumstances, Report, report};
 use vplan::run::state::Ending;
-
-fn config() -> ProptestConfig {
-    ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() }
-}
 
 /// What an attacker would try.
 pub const PIECES: &[&str] = &[
@@ -456,7 +453,7 @@ pub fn check_a_summary_has_one_shape(texts: &[String]) -> Result<(), TestCaseErr
 }
 
 proptest! {
-    #![proptest_config(config())]
+    #![proptest_config(config(256))]
 
     #[test]
     fn feedback_as_text_is_text(texts in texts(noise())) {

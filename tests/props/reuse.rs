@@ -6,6 +6,7 @@
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use std::collections::BTreeMap;
+use vplan::arbitrary::config;
 use vplan::arbitrary::run::{plan, step};
 use vplan::base::canon::Digest;
 use vplan::base::glob::Glob;
@@ -343,7 +344,7 @@ fn tells(story: &Story, broken: Broken) -> Result<usize, String> {
 }
 
 proptest! {
-    #![proptest_config(Config::with_cases(512))]
+    #![proptest_config(config(512))]
 
     #[test]
     fn cache_sound(story in stories()) {

@@ -3,6 +3,7 @@
 use super::recover::situation;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
+use vplan::arbitrary::config;
 use vplan::plan::digest::{digest, without_annotations};
 use vplan::plan::facts::Facts;
 use vplan::plan::{Coverage, Origin, Plan, Rewrite, Step};
@@ -52,12 +53,8 @@ fn terms(step: &Step) -> String {
     )
 }
 
-fn cases() -> ProptestConfig {
-    ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(384) }
-}
-
 proptest! {
-    #![proptest_config(cases())]
+    #![proptest_config(config(384))]
 
     #[test]
     fn rewrite_terminates((plan, failures, facts) in situation()) {

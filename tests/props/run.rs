@@ -4,6 +4,7 @@ use crate::reference::run::sequentially;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use vplan::arbitrary::config;
 use vplan::arbitrary::run::{
     Case, Happening, Incidents, Played, cases, chooser, evidence, incidents, journal_of, picks, play, side_by_side,
 };
@@ -16,10 +17,6 @@ use vplan::run::record::StepRecord;
 use vplan::run::report::{Circumstances, report};
 use vplan::run::state::{CLEAN_UP_MS, Ending, RunState};
 use vplan::run::verdict::{Exit, Require, Verdict, judge};
-
-fn config() -> ProptestConfig {
-    ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() }
-}
 
 fn played(case: &Case, incidents: &Incidents, picks: &[usize]) -> Played {
     play(case, incidents, &mut chooser(picks.to_vec())).unwrap_or_else(|why| panic!("{why}"))
@@ -42,7 +39,7 @@ fn timeless(mut case: Case) -> Case {
 }
 
 proptest! {
-    #![proptest_config(config())]
+    #![proptest_config(config(512))]
 
     /// INVARIANT (interleaving), with everything that depends on time.
     #[test]

@@ -1,8 +1,8 @@
 //! Laws of plan files, shards and the joining of their reports.
 
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 use std::collections::{BTreeMap, BTreeSet};
+use vplan::arbitrary::config;
 use vplan::arbitrary::plan::plan;
 use vplan::arbitrary::run::{Case, Incidents, Played, cases, chooser, picks, play};
 use vplan::check::Severity;
@@ -16,10 +16,6 @@ use vplan::plan::shard::{Shard, share};
 use vplan::run::merge::{merge, read};
 use vplan::run::report::{Circumstances, Report, ShardRecord, report};
 use vplan::run::verdict::Require;
-
-fn config(cases: u32) -> ProptestConfig {
-    ProptestConfig { cases, failure_persistence: None, rng_seed: RngSeed::Fixed(7), ..ProptestConfig::default() }
-}
 
 fn played(case: &Case, picks: &[usize]) -> Played {
     play(case, &Incidents::default(), &mut chooser(picks.to_vec())).unwrap_or_else(|why| panic!("{why}"))

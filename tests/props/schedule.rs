@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 use std::collections::BTreeMap;
+use vplan::arbitrary::config;
 use vplan::arbitrary::run::{Case, Happening, Incidents, Played, cases, chooser, incidents, picks, play, side_by_side};
 use vplan::check::Severity;
 use vplan::check::outcome::{Cause, Status};
@@ -9,10 +10,6 @@ use vplan::run::event::Interrupt;
 use vplan::run::journal::{Entry, Journal, PlannedStep, lines, replay};
 use vplan::run::state::CLEAN_UP_MS;
 use vplan::run::verdict::{Exit, Require, judge};
-
-fn config() -> ProptestConfig {
-    ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(512) }
-}
 
 fn played(case: &Case, incidents: &Incidents, picks: &[usize]) -> Played {
     play(case, incidents, &mut chooser(picks.to_vec())).unwrap_or_else(|why| panic!("{why}"))
@@ -28,7 +25,7 @@ fn allowance(case: &Case, step: usize) -> Option<u64> {
 const GRACE_MS: u64 = 10_000;
 
 proptest! {
-    #![proptest_config(config())]
+    #![proptest_config(config(512))]
 
     #[test]
     fn each_planned_step_exactly_one_terminal_status(case in cases(), incidents in incidents(), picks in picks()) {

@@ -1,6 +1,7 @@
 //! Laws of `{changed}`: one file, one argument; nothing split, nothing read twice, nothing that looks like an option.
 
 use proptest::prelude::*;
+use vplan::arbitrary::config;
 use vplan::arbitrary::glob::path;
 use vplan::arbitrary::plan::{command, plain_check, plain_contract};
 use vplan::base::change::{ChangeSet, ChangedFile, Status};
@@ -11,10 +12,6 @@ use vplan::plan::Plan;
 use vplan::plan::compile::{Compiled, compile};
 use vplan::plan::facts::{Answer, Facts, Question};
 use vplan::plan::request::Request;
-
-fn cases(cases: u32) -> ProptestConfig {
-    ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(cases) }
-}
 
 /// Names that an option, a response file, a placeholder, a glob or a shell would be made of.
 fn hostile() -> impl Strategy<Value = RepoPath> {
@@ -52,7 +49,7 @@ fn substituted(plan: &Plan) -> Vec<Word> {
 }
 
 proptest! {
-    #![proptest_config(cases(512))]
+    #![proptest_config(config(512))]
 
     #[test]
     fn subst_one_path_one_arg(changed in files(12)) {
@@ -110,7 +107,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(cases(256))]
+    #![proptest_config(config(256))]
 
     /// Batches, put together, are the list; each is within the limits and has at least one file.
     #[test]

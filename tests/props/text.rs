@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
+use vplan::arbitrary::config;
 use vplan::arbitrary::lang::{Style, contract, damaged, style, text};
 use vplan::base::diagnostic::{Diagnostic, Diagnostics};
 use vplan::base::inert::inert;
@@ -16,10 +17,6 @@ use vplan::front::vplan::lower;
 use vplan::lang::layout::{Formatted, reformat};
 use vplan::lang::parse::{Caps, parse};
 use vplan::lang::statement::{Context, STATEMENTS, find};
-
-fn cases(cases: u32) -> ProptestConfig {
-    ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(cases) }
-}
 
 /// What came of a text.
 pub(super) struct Told {
@@ -88,7 +85,7 @@ fn mistyped() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(cases(256))]
+    #![proptest_config(config(256))]
 
     /// Whatever a program writes: nothing that moves, colours or hides is left, and what is clean stays as it is.
     #[test]

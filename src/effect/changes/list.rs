@@ -373,7 +373,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(512) })]
+        #![proptest_config(crate::arbitrary::config(512))]
 
         #[test]
         fn nul_list_roundtrip(files in proptest::collection::vec(any_file(), 0..12), nul: bool) {

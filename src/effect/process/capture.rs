@@ -328,7 +328,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(256) })]
+        #![proptest_config(crate::arbitrary::config(256))]
         /// The index says whose the bytes are, in the order in which they came: read along it, each stream is whole.
         #[test]
         fn interleaving_order_index_monotone(pieces in prop::collection::vec((any::<bool>(), "[a-z\n]{1,20}"), 0..20)) {

@@ -225,7 +225,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(512) })]
+        #![proptest_config(crate::arbitrary::config(512))]
         #[test]
         fn redaction_chunk_invariant(
             secrets in prop::collection::vec("[ab]{8,12}", 1..4),

@@ -60,6 +60,7 @@ fn texts() {
         ("a ##\"b\"#".to_owned(), "this text is not closed"),
         ("a \"\\q\"".to_owned(), "nothing is written with this `\\`"),
         ("a \"\\u{110000}\"".to_owned(), "no character has this number"),
+        ("a \"\\u日\"".to_owned(), "no character has this number"),
         ("a \"b\"c".to_owned(), "a blank is expected here"),
         ("a 1.5".to_owned(), "numbers are whole, and written in decimal"),
         ("a 0x1f".to_owned(), "numbers are whole, and written in decimal"),
@@ -80,7 +81,10 @@ fn texts() {
                 assert_eq!(wrong, "", "{:.80}", text);
                 same(&nodes, &text.parse().unwrap());
             }
-            Err(e) => assert_eq!(e.message, wrong, "{:.80}", text),
+            Err(e) => {
+                assert_eq!(e.message, wrong, "{:.80}", text);
+                assert!(text.get(e.span.start..e.span.end).is_some(), "{:.80}", text);
+            }
         }
     }
 }

@@ -213,7 +213,7 @@ impl<'a> Reader<'a> {
     }
 
     fn fail<T>(&self, len: usize, message: impl Into<String>) -> Read<T> {
-        let end = (self.at + len).min(self.text.len());
+        let end = self.text.floor_char_boundary(self.at + len);
         Err(Unreadable { conflict: false, message: message.into(), label: "here", span: Span::new(self.at, end) })
     }
 
