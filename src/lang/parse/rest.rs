@@ -55,7 +55,16 @@ impl<'a> Parser<'a> {
         let mut tokens = self.tokens(next, at(next), parts);
         let is_said = self.out.len() > reported;
         match tokens.peek() {
-            None => self.missing("`: COMMAND` or a block", statement, keyword, &mut tokens, parts),
+            None => {
+                let was_sound = !std::mem::replace(&mut parts.broken, true);
+                if was_sound {
+                    self.report(
+                        Diagnostic::error(error::MISSING_ARGUMENT, "`check` needs `: COMMAND` or a block")
+                            .label(self.place(keyword), "`: COMMAND` or `{` is expected behind the name")
+                            .help("it is written `check NAME: COMMAND`, or `check NAME {`, its lines, and `}` on a line of its own"),
+                    );
+                }
+            }
             Some(Token { kind: Kind::Mark("{"), .. }) => self.block(statement, keyword, tokens, parts),
             Some(token) => {
                 let span = token.span;
