@@ -4,6 +4,7 @@
 //! statement table says what may stand where; behind an error reading goes on at the next line, or behind the matching `}`.
 
 mod argument;
+mod block;
 mod command;
 mod line;
 mod resolve;
@@ -11,12 +12,13 @@ mod rest;
 mod screen;
 mod token;
 
-use super::ast::{Ast, Body, Node, Trivia};
+use super::ast::{Ast, Node, Trivia};
 use super::error;
-use super::statement::{self, Context, Keyword, STATEMENTS, Statement};
+use super::statement::{Context, Keyword, Statement};
 use crate::base::diagnostic::{Diagnostic, Diagnostics};
 use crate::base::source::Source;
 use crate::base::span::{Place, SourceId, Span};
+use block::Frame;
 use line::Line;
 use resolve::Reading;
 
@@ -92,20 +94,6 @@ struct Parser<'a> {
     /// How many suggestions have been looked for.
     guesses: u32,
     stopped: bool,
-}
-
-/// A block that is open.
-struct Frame<'a> {
-    node: Node<'a>,
-    context: Context,
-    open: Span,
-    indent: usize,
-    nodes: Vec<Node<'a>>,
-    /// Whether it may have been opened by mistake, so that its `}` need not be there.
-    doubtful: bool,
-    /// Whether nothing opened it, but what follows reads as if something had.
-    presumed: bool,
-    broken: bool,
 }
 
 impl<'a> Parser<'a> {
@@ -284,150 +272,11 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Whether what follows is indented as the lines of a block are, and may stand in this one.
-    fn goes_deeper(&self, line: &Line, context: Context) -> bool {
-        let rest = self.text.get(line.next..).unwrap_or_default();
-        let mut lines = rest.lines().map(|l| l.trim_start_matches([' ', '\t'])).zip(rest.lines());
-        let Some((next, whole)) = lines.find(|(l, _)| !l.trim().is_empty() && !l.starts_with('#')) else {
-            return false;
-        };
-        let word = token::word(next).map_or("", |(_, word)| word);
-        whole.len() - next.len() > line.indent && statement::find(word, context).is_some()
-    }
-
-    /// Reads what follows as the block that a head without a `{` should have opened: its lines are not what is wrong.
-    fn presume(&mut self, node: Node<'a>, context: Context, indent: usize) {
-        if self.frames.len() >= self.caps.depth {
-            return self.add(node);
-        }
-        let open = node.keyword;
-        let nodes = Vec::new();
-        self.frames.push(Frame { node, context, open, indent, nodes, doubtful: true, presumed: true, broken: false });
-    }
-
-    /// Reads what follows as if its head were missing: where the first line of a block does not belong, the others do not either.
-    fn presume_head(&mut self, statement: &'static Statement, line: &Line) {
-        let is_outer = |c: &Context| matches!(c, Context::Top | Context::Group);
-        if is_outer(&self.context())
-            && !statement.contexts.iter().any(is_outer)
-            && let Some(context) = statement.contexts.first()
-            && let Some(node) = self.unknown(line)
-        {
-            // It ends with whatever does not belong into it, however deep that stands.
-            self.presume(node, *context, usize::MAX);
-        }
-    }
-
     fn add(&mut self, node: Node<'a>) {
         match self.frames.last_mut() {
             Some(frame) => frame.nodes.push(node),
             None => self.nodes.push(node),
         }
-    }
-
-    fn push(&mut self, node: Node<'a>, context: Context, open: Span, indent: usize, doubtful: bool) {
-        if self.frames.len() >= self.caps.depth {
-            let message = format!("blocks are nested deeper than {}", self.caps.depth);
-            let place = self.place(open);
-            self.report(Diagnostic::error(error::NESTED_TOO_DEEP, message).label(place, "this one was not read"));
-            self.buried = 1;
-            return;
-        }
-        self.frames.push(Frame {
-            node,
-            context,
-            open,
-            indent,
-            nodes: Vec::new(),
-            doubtful,
-            presumed: false,
-            broken: false,
-        });
-    }
-
-    /// Opens a block of which nothing is known, so that its `}` is found.
-    fn push_unknown(&mut self, line: &Line) {
-        if self.frames.len() >= self.caps.depth {
-            self.buried = 1;
-            return;
-        }
-        let trimmed = self.slice(line.content).trim_end().len();
-        let end = line.content.start + trimmed;
-        let open = Span::new(end.saturating_sub(1), end);
-        if let Some(node) = self.unknown(line) {
-            self.push(node, Context::Unknown, open, line.indent, true);
-        }
-    }
-
-    /// What stands for a line of which nothing is known.
-    fn unknown(&mut self, line: &Line) -> Option<Node<'a>> {
-        Some(Node {
-            before: std::mem::take(&mut self.trivia),
-            statement: STATEMENTS.iter().find(|s| s.keyword == Keyword::Expect)?,
-            keyword: line.content,
-            args: Vec::new(),
-            body: None,
-            comment: line.comment,
-            span: line.content,
-            broken: true,
-        })
-    }
-
-    /// `}`
-    fn close(&mut self, text: &str, line: &Line) {
-        let start = line.content.start;
-        let brace = Span::new(start, start + 1);
-        let rest = text.get(1..).unwrap_or_default();
-        if !rest.trim().is_empty() && self.context() != Context::Unknown {
-            let place = self.place(Span::new(start + 1, start + text.trim_end().len()));
-            self.report(
-                Diagnostic::error(error::BLOCK_ON_ONE_LINE, "a `}` stands on a line of its own")
-                    .label(place, "this belongs to the next line"),
-            );
-        }
-        // A `}` that stands no deeper than the block around it closes that one.
-        while let [.., around, last] = self.frames.as_slice()
-            && last.presumed
-            && line.indent <= around.indent
-        {
-            self.pop(Span::new(start, start), None);
-        }
-        if self.frames.is_empty() {
-            let place = self.place(brace);
-            self.report(
-                Diagnostic::error(error::UNEXPECTED_CLOSE, "a `}` without a block")
-                    .label(place, "no block is open here")
-                    .help("leave it out, or look for the `{` that is missing above"),
-            );
-        } else {
-            self.pop(brace, line.comment);
-        }
-        if line.opens {
-            self.push_unknown(line);
-        }
-    }
-
-    fn pop(&mut self, close: Span, comment: Option<Span>) {
-        let Some(frame) = self.frames.pop() else { return };
-        let body = Body {
-            context: frame.context,
-            open: frame.open,
-            nodes: frame.nodes,
-            end: std::mem::take(&mut self.trivia),
-            close,
-            comment,
-            broken: frame.broken,
-        };
-        self.add(Node { body: Some(Box::new(body)), ..frame.node });
-    }
-
-    fn unclosed(&mut self, open: Span) {
-        let place = self.place(open);
-        self.report(
-            Diagnostic::error(error::UNCLOSED_BLOCK, "a block is not closed")
-                .label(place, "opened here")
-                .help("close it with `}` on a line of its own"),
-        );
     }
 }
 

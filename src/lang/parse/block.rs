@@ -1,0 +1,164 @@
+//! Which blocks are open? They are found again behind any fault: of a block that nothing opened, or of which nothing is known, too.
+
+use super::line::Line;
+use super::{Parser, token};
+use crate::base::diagnostic::Diagnostic;
+use crate::base::span::Span;
+use crate::lang::ast::{Body, Node};
+use crate::lang::error;
+use crate::lang::statement::{self, Context, Keyword, STATEMENTS, Statement};
+
+/// A block that is open.
+pub(super) struct Frame<'a> {
+    pub(super) node: Node<'a>,
+    pub(super) context: Context,
+    pub(super) open: Span,
+    pub(super) indent: usize,
+    pub(super) nodes: Vec<Node<'a>>,
+    /// Whether it may have been opened by mistake, so that its `}` need not be there.
+    pub(super) doubtful: bool,
+    /// Whether nothing opened it, but what follows reads as if something had.
+    pub(super) presumed: bool,
+    pub(super) broken: bool,
+}
+
+impl<'a> Parser<'a> {
+    pub(super) fn push(&mut self, node: Node<'a>, context: Context, open: Span, indent: usize, doubtful: bool) {
+        if self.frames.len() >= self.caps.depth {
+            let message = format!("blocks are nested deeper than {}", self.caps.depth);
+            let place = self.place(open);
+            self.report(Diagnostic::error(error::NESTED_TOO_DEEP, message).label(place, "this one was not read"));
+            self.buried = 1;
+            return;
+        }
+        self.frames.push(Frame {
+            node,
+            context,
+            open,
+            indent,
+            nodes: Vec::new(),
+            doubtful,
+            presumed: false,
+            broken: false,
+        });
+    }
+
+    /// Opens a block of which nothing is known, so that its `}` is found.
+    pub(super) fn push_unknown(&mut self, line: &Line) {
+        if self.frames.len() >= self.caps.depth {
+            self.buried = 1;
+            return;
+        }
+        let trimmed = self.slice(line.content).trim_end().len();
+        let end = line.content.start + trimmed;
+        let open = Span::new(end.saturating_sub(1), end);
+        if let Some(node) = self.unknown(line) {
+            self.push(node, Context::Unknown, open, line.indent, true);
+        }
+    }
+
+    /// What stands for a line of which nothing is known.
+    pub(super) fn unknown(&mut self, line: &Line) -> Option<Node<'a>> {
+        Some(Node {
+            before: std::mem::take(&mut self.trivia),
+            statement: STATEMENTS.iter().find(|s| s.keyword == Keyword::Expect)?,
+            keyword: line.content,
+            args: Vec::new(),
+            body: None,
+            comment: line.comment,
+            span: line.content,
+            broken: true,
+        })
+    }
+
+    /// Reads what follows as the block that a head without a `{` should have opened: its lines are not what is wrong.
+    pub(super) fn presume(&mut self, node: Node<'a>, context: Context, indent: usize) {
+        if self.frames.len() >= self.caps.depth {
+            return self.add(node);
+        }
+        let open = node.keyword;
+        let nodes = Vec::new();
+        self.frames.push(Frame { node, context, open, indent, nodes, doubtful: true, presumed: true, broken: false });
+    }
+
+    /// Reads what follows as if its head were missing: where the first line of a block does not belong, the others do not either.
+    pub(super) fn presume_head(&mut self, statement: &'static Statement, line: &Line) {
+        let is_outer = |c: &Context| matches!(c, Context::Top | Context::Group);
+        if is_outer(&self.context())
+            && !statement.contexts.iter().any(is_outer)
+            && let Some(context) = statement.contexts.first()
+            && let Some(node) = self.unknown(line)
+        {
+            // It ends with whatever does not belong into it, however deep that stands.
+            self.presume(node, *context, usize::MAX);
+        }
+    }
+
+    /// Whether what follows is indented as the lines of a block are, and may stand in this one.
+    pub(super) fn goes_deeper(&self, line: &Line, context: Context) -> bool {
+        let rest = self.text.get(line.next..).unwrap_or_default();
+        let mut lines = rest.lines().map(|l| l.trim_start_matches([' ', '\t'])).zip(rest.lines());
+        let Some((next, whole)) = lines.find(|(l, _)| !l.trim().is_empty() && !l.starts_with('#')) else {
+            return false;
+        };
+        let word = token::word(next).map_or("", |(_, word)| word);
+        whole.len() - next.len() > line.indent && statement::find(word, context).is_some()
+    }
+
+    /// `}`
+    pub(super) fn close(&mut self, text: &str, line: &Line) {
+        let start = line.content.start;
+        let brace = Span::new(start, start + 1);
+        let rest = text.get(1..).unwrap_or_default();
+        if !rest.trim().is_empty() && self.context() != Context::Unknown {
+            let place = self.place(Span::new(start + 1, start + text.trim_end().len()));
+            self.report(
+                Diagnostic::error(error::BLOCK_ON_ONE_LINE, "a `}` stands on a line of its own")
+                    .label(place, "this belongs to the next line"),
+            );
+        }
+        // A `}` that stands no deeper than the block around it closes that one.
+        while let [.., around, last] = self.frames.as_slice()
+            && last.presumed
+            && line.indent <= around.indent
+        {
+            self.pop(Span::new(start, start), None);
+        }
+        if self.frames.is_empty() {
+            let place = self.place(brace);
+            self.report(
+                Diagnostic::error(error::UNEXPECTED_CLOSE, "a `}` without a block")
+                    .label(place, "no block is open here")
+                    .help("leave it out, or look for the `{` that is missing above"),
+            );
+        } else {
+            self.pop(brace, line.comment);
+        }
+        if line.opens {
+            self.push_unknown(line);
+        }
+    }
+
+    pub(super) fn pop(&mut self, close: Span, comment: Option<Span>) {
+        let Some(frame) = self.frames.pop() else { return };
+        let body = Body {
+            context: frame.context,
+            open: frame.open,
+            nodes: frame.nodes,
+            end: std::mem::take(&mut self.trivia),
+            close,
+            comment,
+            broken: frame.broken,
+        };
+        self.add(Node { body: Some(Box::new(body)), ..frame.node });
+    }
+
+    pub(super) fn unclosed(&mut self, open: Span) {
+        let place = self.place(open);
+        self.report(
+            Diagnostic::error(error::UNCLOSED_BLOCK, "a block is not closed")
+                .label(place, "opened here")
+                .help("close it with `}` on a line of its own"),
+        );
+    }
+}
