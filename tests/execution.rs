@@ -200,6 +200,29 @@ fn side_by_side_and_never_two_of_the_same() {
     project(&[("p", &[&p]), ("q", &[&q])]).run(&["run", "--all", "-j", "2"]).exits(0);
 }
 
+/// However short the steps are, a place that is free is given away before anything else ends.
+#[test]
+fn short_steps_lie_side_by_side() {
+    let checks: String = (0..200).map(|n| format!("check c{n}: true {n}\n")).collect();
+    let project = Project::contract(&format!("vplan 1\n{checks}"));
+    project.run(&["run", "--changed-none", "-j", "2"]).exits(0);
+    let events = std::fs::read_to_string(record(&project).join("events.jsonl")).unwrap();
+    let (mut running, mut beside, mut started) = (0, 0, 0);
+    for event in events.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()) {
+        match event["type"].as_str().unwrap() {
+            "step.started" => {
+                started += 1;
+                beside += usize::from(running > 0);
+                running += 1;
+            }
+            "step.finished" => running -= 1,
+            _ => {}
+        }
+    }
+    // Where both end at once, the first of the next two finds nobody.
+    assert!(started == 200 && beside >= 100, "{beside} of {started}");
+}
+
 #[test]
 fn unchanged_means_unchanged() {
     let project = project(&[
