@@ -462,8 +462,9 @@ limits {
     #[test]
     fn what_is_broken_is_not_reported_twice() {
         // A check whose verb could not be read has one all the same, and its name is known.
-        let (draft, messages) = lower_text("vplan 1\ncheck a {\n  frobnicate the thing\n}\ncheck b: x | y\n");
-        assert_eq!(messages.len(), 2);
+        let (draft, messages) =
+            lower_text("vplan 1\ncheck a {\n  frobnicate the thing\n}\ncheck b: x | y\ncheck c {\n  run z\n  fil\n}\n");
+        assert_eq!(messages.len(), 3);
         for entry in &draft.entries {
             let Entry::Check(check) = entry else { panic!("{entry:?}") };
             assert!(check.name.is_some());

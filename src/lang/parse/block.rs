@@ -1,6 +1,6 @@
 //! Which blocks are open? They are found again behind any fault: of a block that nothing opened, or of which nothing is known, too.
 
-use super::line::Line;
+use super::line::{self, Line};
 use super::{Parser, token};
 use crate::base::diagnostic::Diagnostic;
 use crate::base::span::Span;
@@ -17,7 +17,7 @@ pub(super) struct Frame<'a> {
     pub(super) nodes: Vec<Node<'a>>,
     /// Whether it may have been opened by mistake, so that its `}` need not be there.
     pub(super) doubtful: bool,
-    /// Whether nothing opened it, but what follows reads as if something had.
+    /// Whether nothing opened it, but what follows reads as if something had. It is doubtful then.
     pub(super) presumed: bool,
     pub(super) broken: bool,
 }
@@ -77,8 +77,10 @@ impl<'a> Parser<'a> {
             return self.add(node);
         }
         let open = node.keyword;
-        let nodes = Vec::new();
-        self.frames.push(Frame { node, context, open, indent, nodes, doubtful: true, presumed: true, broken: false });
+        self.push(node, context, open, indent, true);
+        if let Some(frame) = self.frames.last_mut() {
+            frame.presumed = true;
+        }
     }
 
     /// Reads what follows as if its head were missing: where the first line of a block does not belong, the others do not either.
@@ -96,13 +98,17 @@ impl<'a> Parser<'a> {
 
     /// Whether what follows is indented as the lines of a block are, and may stand in this one.
     pub(super) fn goes_deeper(&self, line: &Line, context: Context) -> bool {
-        let rest = self.text.get(line.next..).unwrap_or_default();
-        let mut lines = rest.lines().map(|l| l.trim_start_matches([' ', '\t'])).zip(rest.lines());
-        let Some((next, whole)) = lines.find(|(l, _)| !l.trim().is_empty() && !l.starts_with('#')) else {
-            return false;
-        };
-        let word = token::word(next).map_or("", |(_, word)| word);
-        whole.len() - next.len() > line.indent && statement::find(word, context).is_some()
+        let mut at = line.next;
+        while at < self.text.len() {
+            let next = line::read(self.text, at);
+            let text = self.slice(next.content);
+            if !text.trim().is_empty() {
+                let word = token::word(text).map_or("", |(_, word)| word);
+                return next.indent > line.indent && statement::find(word, context).is_some();
+            }
+            at = next.next;
+        }
+        false
     }
 
     /// `}`

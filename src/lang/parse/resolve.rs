@@ -32,7 +32,7 @@ impl<'a> Parser<'a> {
         line: &Line,
     ) -> Option<(&'static Statement, Reading)> {
         // `tier` sets something in a check, and opens a block around it.
-        if let [.., frame] = self.frames.as_slice()
+        if let Some(frame) = self.frames.last()
             && frame.presumed
             && line.indent <= frame.indent
             && line.opens
