@@ -148,6 +148,7 @@ fn plan(fixer: &Fixer<'_>) -> Plan {
         ..empty(Kind::Run, Origin::Explicit)
     };
     Plan {
+        caveats: Vec::new(),
         contract: None,
         digest: None,
         facts: Vec::new(),

@@ -13,6 +13,7 @@ use std::io::{BufWriter, Write};
 pub fn without_annotations(plan: &Plan) -> Plan {
     let mut plan = plan.clone();
     plan.digest = None;
+    plan.caveats = Vec::new();
     plan.steps.iter_mut().for_each(strip_step);
     plan.omitted.iter_mut().for_each(strip_omitted);
     plan.tiers.iter_mut().for_each(strip_tier);
@@ -101,8 +102,20 @@ struct Tail<'a> {
 impl<'a> Bare<'a> {
     fn of(plan: &'a Plan) -> Self {
         // Without `..`, so that a new field of a plan cannot be forgotten here.
-        let Plan { contract, digest: _, facts, notes, omitted, policy, request, rewrites, steps, tiers, version } =
-            plan;
+        let Plan {
+            caveats: _,
+            contract,
+            digest: _,
+            facts,
+            notes,
+            omitted,
+            policy,
+            request,
+            rewrites,
+            steps,
+            tiers,
+            version,
+        } = plan;
         let omitted = Stripped(omitted, strip_omitted);
         Bare {
             head: Head { contract, facts, notes, omitted, policy, request },

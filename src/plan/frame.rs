@@ -117,6 +117,7 @@ impl<'a> Input<'a> {
             ContractRef { digest: c.digest.clone(), imports, path: c.path.clone() }
         };
         Plan {
+            caveats: Vec::new(),
             contract: self.declared.map(reference),
             digest: None,
             facts: Vec::new(),

@@ -2,6 +2,7 @@
 
 mod changed;
 
+pub mod caveat;
 pub mod compile;
 pub mod definition;
 pub mod diff;
@@ -33,6 +34,7 @@ use crate::base::path::RepoPath;
 use crate::base::word::Word;
 use crate::check::request::Assertion;
 use crate::check::{Kind, Report, Severity};
+use caveat::Caveat;
 use facts::Fact;
 use request::RequestRecord;
 use schemars::JsonSchema;
@@ -44,6 +46,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Plan {
+    /// Annotation: what keeps a pass of it from meaning all that was asked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub caveats: Vec<Caveat>,
     /// The contract, unless there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contract: Option<ContractRef>,

@@ -16,6 +16,7 @@ use serde::Serialize;
 pub fn bare_plan(commands: &[Command]) -> Plan {
     let steps = commands.iter().enumerate().map(|(i, command)| step(&format!("command-{}", i + 1), command)).collect();
     Plan {
+        caveats: Vec::new(),
         contract: None,
         digest: None,
         facts: Vec::new(),

@@ -5,7 +5,7 @@
 use super::journal::{End, ReplayedRun, Stands};
 use super::merge::{ending, violations};
 use super::report::Report;
-use super::verdict::{Exit, Require, Verdict, judge_share};
+use super::verdict::{Exit, Require, Said, Verdict, judge_share};
 use crate::base::word::visible;
 use crate::check::Kind;
 use crate::check::outcome::Status;
@@ -153,8 +153,9 @@ fn the_statuses(report: &Report, plan: &Plan) -> Aspect {
 /// The verdict, the exit code and the coverage that the records give.
 fn the_verdict(report: &Report, plan: &Plan) -> [Aspect; 3] {
     let part = report.shard.as_ref().and_then(super::report::ShardRecord::part);
-    let judge =
-        |require| judge_share(plan, &report.steps, &ending(report, plan), &violations(plan), require, part.as_deref());
+    let violations = violations(plan);
+    let also = Said { caveats: &report.caveats, violations: &violations };
+    let judge = |require| judge_share(plan, &report.steps, &ending(report, plan), &also, require, part.as_deref());
     let judged = judge(Require::default());
     // What was asked for beyond a pass is not recorded: the strictest is the other code that can be.
     let strict = judge(Require { full: true, some: true });

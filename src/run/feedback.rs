@@ -15,6 +15,7 @@ use crate::check::Severity;
 use crate::check::evidence::{Captured, Evidence};
 use crate::check::outcome::{Cause, Status};
 use crate::check::reading::{FailedTest, Finding, Level, TestCounts};
+use crate::plan::caveat::{self, Caveat};
 use crate::plan::scope::{List, OUTSIDE};
 use crate::plan::{Plan, Step};
 use schemars::JsonSchema;
@@ -47,6 +48,9 @@ pub struct Feedback {
     pub allowed_paths_needed: Vec<AllowedPath>,
     /// Which round this is, from 1.
     pub attempt_number: u32,
+    /// What keeps a pass from meaning all that was asked, one line each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub caveats: Vec<String>,
     /// The first changed files, in byte order.
     pub changed_files: Vec<ChangedFile>,
     /// How many there are.
@@ -203,6 +207,8 @@ impl Excerpt {
 pub struct Round<'a> {
     /// From 1.
     pub attempt: u32,
+    /// What keeps a pass from meaning all that was asked.
+    pub caveats: &'a [Caveat],
     /// How many are left.
     pub retries_remaining: u32,
     /// The run.
@@ -250,6 +256,7 @@ fn make(plan: &Plan, records: &[StepRecord], round: &Round<'_>, bounds: Bounds) 
     let changed = plan.request.changed.files();
     let common = Feedback {
         attempt_number: round.attempt,
+        caveats: shown(round.caveats, bounds),
         changed_files: changed.iter().take(bounds.files).cloned().collect(),
         changed_files_count: changed.len(),
         retries_remaining: round.retries_remaining,
@@ -262,7 +269,8 @@ fn make(plan: &Plan, records: &[StepRecord], round: &Round<'_>, bounds: Bounds) 
     }
     let blocking = || plan.steps.iter().zip(records).filter(|(s, _)| s.severity == Severity::Blocking);
     // What failed goes before what had no chance to.
-    let first = blocking().find(|(_, r)| r.status.is_failure()).or_else(|| blocking().find(|(_, r)| is_gap(r)))?;
+    let first = blocking().find(|(_, r)| r.status.is_failure()).or_else(|| blocking().find(|(_, r)| is_gap(r)));
+    let Some(first) = first else { return of_caveat(round.caveats, common, bounds) };
     let others: Vec<&StepRecord> = blocking()
         .map(|(_, r)| r)
         .filter(|r| (r.status.is_failure() || is_gap(r)) && !std::ptr::eq(*r, first.1))
@@ -276,6 +284,33 @@ fn is_gap(record: &StepRecord) -> bool {
         (record.status, record.reason),
         (Status::NotRun, Some(Cause::Budget)) | (Status::Skipped, Some(Cause::NoJudge))
     )
+}
+
+/// The caveats on a line each, those first that decide.
+fn shown(caveats: &[Caveat], bounds: Bounds) -> Vec<String> {
+    let line = |c: &Caveat| {
+        let files = c.files.iter().take(bounds.others).map(ToString::to_string).collect::<Vec<_>>();
+        let more = c.files_count.saturating_sub(files.len());
+        let mut text = format!("{}: {}", c.code.name(), c.message);
+        if !files.is_empty() {
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            text.push_str(&format!(" ({}{more})", files.join(", ")));
+        }
+        cut(&visible(text.as_bytes()), bounds.text)
+    };
+    caveat::sorted(caveats).into_iter().take(bounds.others).map(line).collect()
+}
+
+/// Where nothing failed and a caveat makes the verdict incomplete, that is what is to be mended.
+fn of_caveat(caveats: &[Caveat], common: Feedback, bounds: Bounds) -> Option<Feedback> {
+    let first = caveat::blocking(caveats)?;
+    Some(Feedback {
+        detail: cut(&visible(first.message.as_bytes()), bounds.text),
+        failure_code: Some(first.code.name().to_owned()),
+        suggestion: "no check failed, but the answer is incomplete: mend what is said here, then verify again"
+            .to_owned(),
+        ..common
+    })
 }
 
 fn of_step(step: &Step, record: &StepRecord, others: &[&StepRecord], common: Feedback, bounds: Bounds) -> Feedback {

@@ -8,9 +8,10 @@ use super::event::Interrupt;
 use super::record::StepRecord;
 use super::report::{Circumstances, DEFAULT_RETRIES, Decision, Report, SavedPlan, ShardRecord, ShardSummary, report};
 use super::state::Ending;
-use super::verdict::{Exit, Require, UNRECORDED, Verdict, judge, judge_share};
+use super::verdict::{Exit, Require, Said, UNRECORDED, Verdict, judge, judge_share};
 use crate::base::word::visible;
 use crate::check::outcome::{Cause, Outcome, Status};
+use crate::plan::caveat::Caveat;
 use crate::plan::drift::{Difference, drift};
 use crate::plan::order::check_order;
 use crate::plan::scope::OUTSIDE;
@@ -209,7 +210,7 @@ fn check(part: Part) -> Result<Checked, MergeError> {
         &executed,
         &report.steps,
         &ending(&report, &executed),
-        &violations(&executed),
+        &Said { caveats: &report.caveats, violations: &violations(&executed) },
         Require::default(),
         part.as_deref(),
     );
@@ -231,7 +232,8 @@ pub(super) fn ending(report: &Report, plan: &Plan) -> Ending {
         _ => Interrupt::Int,
     });
     // A step's own limit gives that code too, unless something else that failed goes before it.
-    let own_limit = || judge(plan, &report.steps, &Ending::default(), &[], Require::default()).exit == Exit::Time;
+    let own_limit =
+        || judge(plan, &report.steps, &Ending::default(), &Said::default(), Require::default()).exit == Exit::Time;
     let is_cut = report.steps.iter().any(StepRecord::is_cut);
     let budget_used = cancelled.is_none() && report.exit_code == Exit::Time.code() && (is_cut || !own_limit());
     let cut = || report.steps.iter().find(|r| r.reason == Some(Cause::Storage)).and_then(|r| r.detail.clone());
@@ -272,6 +274,9 @@ fn join(whole: &Plan, count: u32, shards: BTreeMap<u32, Checked>, missing: &[Sha
         };
         summaries.insert(index, summary);
         circumstances.attempt = circumstances.attempt.max(report.attempt);
+        let other = |c: &Caveat| !circumstances.caveats.contains(c);
+        let more: Vec<Caveat> = report.caveats.into_iter().filter(other).collect();
+        circumstances.caveats.extend(more);
         // What its contract said is not in a report, but follows from it.
         retries = retries.max(Some(report.attempt.saturating_add(report.retries_remaining).saturating_sub(1)));
         circumstances.containment = circumstances.containment.or(report.containment);

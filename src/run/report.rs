@@ -3,10 +3,11 @@
 use super::feedback::{Feedback, Round, feedback};
 use super::record::StepRecord;
 use super::state::Ending;
-use super::verdict::{Exit, Judgement, Require, UNRECORDED, Verdict, judge_share};
+use super::verdict::{Exit, Judgement, Require, Said, UNRECORDED, Verdict, judge_share};
 use crate::base::canon::Digest;
 use crate::base::word::visible;
 use crate::check::outcome::{Cause, Outcome, Status};
+use crate::plan::caveat::Caveat;
 use crate::plan::drift::Difference;
 use crate::plan::shard::{Shard, Share};
 use crate::plan::{Coverage, Note, Omitted, Plan, Refusal, Rewrite, Step};
@@ -22,6 +23,9 @@ pub const DEFAULT_RETRIES: u32 = 3;
 pub struct Report {
     /// Which round this is, from 1.
     pub attempt: u32,
+    /// What keeps the answer from meaning all that was asked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub caveats: Vec<Caveat>,
     /// What held the steps' processes together: `subtree` or `group`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub containment: Option<String>,
@@ -251,6 +255,8 @@ pub struct Standing {
 pub struct Circumstances {
     /// Which round this is, from 1 (`--attempt`).
     pub attempt: u32,
+    /// What keeps the answer from meaning all that was asked.
+    pub caveats: Vec<Caveat>,
     /// What held the steps' processes together.
     pub containment: Option<String>,
     /// What steps saw of vplan's own environment.
@@ -282,6 +288,7 @@ pub struct Circumstances {
 pub fn report(plan: &Plan, records: Vec<StepRecord>, ending: &Ending, circumstances: Circumstances) -> Report {
     let Circumstances {
         attempt,
+        caveats,
         containment,
         environment,
         notes,
@@ -300,12 +307,20 @@ pub fn report(plan: &Plan, records: Vec<StepRecord>, ending: &Ending, circumstan
         shard.executed = rewritten.then(|| plan.steps.clone());
     }
     let part = shard.as_ref().and_then(ShardRecord::part);
-    let Judgement { coverage, exit, reason, verdict } =
-        judge_share(plan, &records, ending, &violations, require, part.as_deref());
+    let Judgement { coverage, exit, reason, verdict } = judge_share(
+        plan,
+        &records,
+        ending,
+        &Said { caveats: &caveats, violations: &violations },
+        require,
+        part.as_deref(),
+    );
     // The first of N + 1 rounds leaves N; a round beyond the last leaves none.
     let retries_remaining = retries.saturating_add(1).saturating_sub(attempt);
+    let feedback = feedback(plan, &records, &Round { attempt, caveats: &caveats, retries_remaining, run_id: &run_id });
     Report {
         attempt,
+        caveats,
         containment,
         counter: None,
         coverage,
@@ -318,7 +333,7 @@ pub fn report(plan: &Plan, records: Vec<StepRecord>, ending: &Ending, circumstan
         duration_ms: ending.duration_ms,
         environment,
         exit_code: exit.code(),
-        feedback: feedback(plan, &records, &Round { attempt, retries_remaining, run_id: &run_id }),
+        feedback,
         no_change: None,
         notes: plan.notes.iter().cloned().chain(notes).collect(),
         omitted: plan.omitted.clone(),

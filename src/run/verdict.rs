@@ -6,6 +6,7 @@ use super::state::Ending;
 use crate::base::word::visible;
 use crate::check::outcome::{Cause, Status};
 use crate::check::{Kind, Severity};
+use crate::plan::caveat::{self, Caveat};
 use crate::plan::request::Mode;
 use crate::plan::{Coverage, Plan, Step};
 use schemars::JsonSchema;
@@ -146,19 +147,21 @@ pub struct Judgement {
     pub verdict: Verdict,
 }
 
+/// What is known of a run beside its plan and its steps.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Said<'a> {
+    /// What keeps a pass from meaning all that was asked.
+    pub caveats: &'a [Caveat],
+    /// Changes outside the contract's scope, for people; a run with one has run nothing.
+    pub violations: &'a [String],
+}
+
 /// Judges a run. Total: every plan with any records has a verdict, and no verdict but a pass has exit code 0.
 ///
-/// `records` are in plan order; a step without a record counts as not run. `violations` names changes outside the
-/// contract's scope, for people; a run with one has run nothing.
+/// `records` are in plan order; a step without a record counts as not run.
 #[must_use]
-pub fn judge(
-    plan: &Plan,
-    records: &[StepRecord],
-    ending: &Ending,
-    violations: &[String],
-    require: Require,
-) -> Judgement {
-    judge_share(plan, records, ending, violations, require, None)
+pub fn judge(plan: &Plan, records: &[StepRecord], ending: &Ending, also: &Said<'_>, require: Require) -> Judgement {
+    judge_share(plan, records, ending, also, require, None)
 }
 
 /// Judges a run of a share of a plan (`plan::shard`). `part` says for people which share it is; that it holds no check that
@@ -168,13 +171,14 @@ pub fn judge_share(
     plan: &Plan,
     records: &[StepRecord],
     ending: &Ending,
-    violations: &[String],
+    also: &Said<'_>,
     require: Require,
     part: Option<&str>,
 ) -> Judgement {
     // A share with checks of its own is judged like any other plan.
     let part = part.filter(|_| !plan.steps.iter().any(Step::is_effective));
-    let run = Run { plan, records, ending, violations, part };
+    let Said { caveats, violations } = *also;
+    let run = Run { plan, records, ending, caveats, violations, part };
     let (verdict, reason) = run.verdict();
     let coverage = run.coverage();
     let mut codes: Vec<Exit> = run.blocking().filter_map(|(step, record)| exit_of_step(step, record?)).collect();
@@ -246,6 +250,7 @@ struct Run<'a> {
     plan: &'a Plan,
     records: &'a [StepRecord],
     ending: &'a Ending,
+    caveats: &'a [Caveat],
     violations: &'a [String],
     /// Which share of a plan this is, if it has no check that counts.
     part: Option<&'a str>,
@@ -315,6 +320,9 @@ impl Run<'_> {
                 Some(_) => {}
             }
         }
+        if let Some(caveat) = caveat::blocking(self.caveats) {
+            return Some(caveat.message.clone());
+        }
         if self.part.is_some() {
             return None;
         }
@@ -328,7 +336,8 @@ impl Run<'_> {
     }
 
     fn coverage(&self) -> Coverage {
-        let narrowed = self.plan.omitted.iter().any(|o| o.narrows)
+        let narrowed = caveat::narrows(self.caveats)
+            || self.plan.omitted.iter().any(|o| o.narrows)
             || self.plan.rewrites.iter().any(|r| r.coverage == Coverage::Narrowed)
             || self.steps().any(|(step, r)| !step.setup && r.is_some_and(|r| r.status == Status::Skipped));
         if narrowed { Coverage::Narrowed } else { Coverage::Full }
@@ -405,7 +414,7 @@ mod tests {
         let case = Case { plan: plan.clone(), script };
         let incidents = Incidents { interrupts: interrupts.to_vec(), record_fails: None };
         let played = play(&case, &incidents, &mut |_| 1).unwrap();
-        let judgement = judge(&plan, &played.records, &played.ending, &[], Require::default());
+        let judgement = judge(&plan, &played.records, &played.ending, &Said::default(), Require::default());
         let word = |r: &StepRecord| match r.reason {
             Some(reason) if r.status == Status::NotRun => format!("not_run({})", reason.word()),
             _ => r.status.name().to_owned(),
@@ -497,7 +506,7 @@ mod tests {
         let ending = Ending::default();
         let (full, some) = (Require { full: true, some: false }, Require { full: false, some: true });
         let judged = |plan: &Plan, require| {
-            let judgement = judge(plan, &[], &ending, &[], require);
+            let judgement = judge(plan, &[], &ending, &Said::default(), require);
             (judgement.verdict, judgement.coverage, judgement.exit.code())
         };
         assert_eq!(judged(&empty, Require::default()), (Verdict::NothingToVerify, Coverage::Full, 0));
@@ -511,7 +520,13 @@ mod tests {
         assert_eq!(judged(&empty, Require::default()).0, Verdict::Incomplete, "nobody said that there is nothing");
         let (plan, _, _) = run("ok", true, None, &[]);
         let refused = crate::run::report::refused(&plan);
-        let judgement = judge(&plan, &refused, &ending, &["`x` is outside".to_owned()], Require::default());
+        let judgement = judge(
+            &plan,
+            &refused,
+            &ending,
+            &Said { violations: &["`x` is outside".to_owned()], ..Said::default() },
+            Require::default(),
+        );
         assert_eq!((judgement.verdict, judgement.exit), (Verdict::Failed, Exit::Failed));
     }
 
@@ -570,17 +585,17 @@ mod tests {
             let outcomes = three.steps.iter().zip([a, b]);
             let records: Vec<StepRecord> =
                 outcomes.map(|(s, (status, cause, said))| record(s, status, cause, said)).collect();
-            let judged = judge(&three, &records, &Ending::default(), &[], require);
+            let judged = judge(&three, &records, &Ending::default(), &Said::default(), require);
             let got = (judged.exit.code(), judged.verdict.name(), judged.coverage, judged.reason.as_deref());
             assert_eq!(got, (code, verdict, coverage, reason), "{a:?} {b:?}");
         }
         // A step without a record, and an end that alone says that the budget was used up.
         let some = [record(&three.steps[0], Status::Passed, None, None)];
-        let judged = judge(&three, &some, &Ending::default(), &[], any);
+        let judged = judge(&three, &some, &Ending::default(), &Said::default(), any);
         assert_eq!((judged.verdict, judged.reason.as_deref()), (Verdict::Incomplete, Some("`b` did not run")));
         let ending = Ending { budget_used: true, ..Ending::default() };
         let both: Vec<StepRecord> = three.steps.iter().map(|s| record(s, Status::Passed, None, None)).collect();
-        let judged = judge(&three, &both, &ending, &[], any);
+        let judged = judge(&three, &both, &ending, &Said::default(), any);
         assert_eq!((judged.verdict, judged.exit), (Verdict::Incomplete, Exit::Time));
     }
 
@@ -588,7 +603,7 @@ mod tests {
     fn what_narrows() {
         let judged = |plan: &Plan, status| {
             let records: Vec<StepRecord> = plan.steps.iter().map(|s| record(s, status, None, None)).collect();
-            judge(plan, &records, &Ending::default(), &[], Require::default()).coverage
+            judge(plan, &records, &Ending::default(), &Said::default(), Require::default()).coverage
         };
         let mut one = plan(vec![step("a")]);
         assert_eq!(judged(&one, Status::Passed), Coverage::Full);
@@ -622,7 +637,7 @@ mod tests {
         let some = Require { full: false, some: true };
         let ending = Ending::default();
         let mut off = plan(Vec::new());
-        let said = |plan: &Plan, require| judge(plan, &[], &ending, &[], require).reason.unwrap();
+        let said = |plan: &Plan, require| judge(plan, &[], &ending, &Said::default(), require).reason.unwrap();
         assert_eq!(said(&off, Require::default()), "each check of the contract was left out");
         assert_eq!(said(&off, some), "each check of the contract was left out; something was required to be verified");
         off.request.mode = Mode::Off;
@@ -633,7 +648,7 @@ mod tests {
         only_setup.steps[0].setup = true;
         let share = |plan: &Plan, status| {
             let records = [record(&plan.steps[0], status, None, None)];
-            let judged = judge_share(plan, &records, &ending, &[], some, Some("share 1 of 2"));
+            let judged = judge_share(plan, &records, &ending, &Said::default(), some, Some("share 1 of 2"));
             (judged.verdict, judged.exit.code(), judged.reason)
         };
         assert_eq!(share(&one, Status::Passed), (Verdict::Passed, 0, None));

@@ -9,7 +9,7 @@ use vplan::check::outcome::{Cause, Status};
 use vplan::run::event::Interrupt;
 use vplan::run::journal::{Entry, Journal, PlannedStep, lines, replay};
 use vplan::run::state::CLEAN_UP_MS;
-use vplan::run::verdict::{Exit, Require, judge};
+use vplan::run::verdict::{Exit, Require, Said, judge};
 
 fn played(case: &Case, incidents: &Incidents, picks: &[usize]) -> Played {
     play(case, incidents, &mut chooser(picks.to_vec())).unwrap_or_else(|why| panic!("{why}"))
@@ -134,7 +134,7 @@ proptest! {
         case.plan.policy.budget_ms = Some(0);
         let without = played(&case, &Incidents::default(), &picks);
         prop_assert!(limits(&without).iter().all(|(step, limit)| case.plan.steps[*step].always && *limit <= CLEAN_UP_MS));
-        let judgement = judge(&case.plan, &without.records, &without.ending, &[], Require::default());
+        let judgement = judge(&case.plan, &without.records, &without.ending, &Said::default(), Require::default());
         let asks = case.plan.steps.iter().any(|s| s.is_effective() && !s.always);
         prop_assert!(!asks || judgement.exit != Exit::Success);
     }
@@ -196,7 +196,7 @@ proptest! {
     fn internal_error_never_zero_exit(case in cases(), at in 0..40_u64, picks in picks()) {
         prop_assert!(Exit::ALL.iter().all(|e| (*e == Exit::Success) == (e.code() == 0)));
         let played = played(&case, &Incidents { interrupts: Vec::new(), record_fails: Some(at) }, &picks);
-        let judgement = judge(&case.plan, &played.records, &played.ending, &[], Require::default());
+        let judgement = judge(&case.plan, &played.records, &played.ending, &Said::default(), Require::default());
         prop_assert_eq!(played.ending.storage.is_some() && judgement.exit == Exit::Success, false);
     }
 
@@ -211,7 +211,7 @@ proptest! {
             case.plan.omitted.push(Omitted { file: None, id: "x".into(), line: None, narrows: false, reason: "no change".into(), reasons: Vec::new() });
         }
         let ending = played(&Case { plan: case.plan.clone(), script: Vec::new() }, &Incidents::default(), &[]).ending;
-        let judgement = judge(&case.plan, &[], &ending, &[], Require { full: false, some });
+        let judgement = judge(&case.plan, &[], &ending, &Said::default(), Require { full: false, some });
         prop_assert_ne!(judgement.verdict, Verdict::Passed);
         prop_assert!(judgement.reason.is_some());
         prop_assert!(!some || judgement.exit != Exit::Success);

@@ -147,6 +147,7 @@ pub(super) fn once(global: &Global, args: &Run, terminal: &Terminal, round: Roun
         tree: beginning.seen(),
         circumstances: Circumstances {
             attempt: attempt.0,
+            caveats: plan.caveats.clone(),
             containment: Some(containment.to_owned()),
             notes,
             require: Require { full: args.require == Some(Asked::Full), some: args.require == Some(Asked::Some) },
@@ -252,6 +253,7 @@ fn text(verified: &Verified, session: &Session, place: &str, look: render::repor
 /// How a saved plan stood to the present, and which share of it this is.
 fn standing(report: &Report, session: &Session, color: bool) -> String {
     let mut text = String::new();
+    text.push_str(&render::caveats(&report.caveats, color));
     let mut warn = |what: String| text.push_str(&format!("  {} {what}\n", paint(color, Tone::Warn, "!")));
     if let Some(saved) = &report.saved_plan {
         if saved.as_is {

@@ -120,6 +120,9 @@ fn page(feedback: &Feedback, form: &dyn Form) -> String {
         n => format!("{n} retries left"),
     };
     let mut out = form.heading(2, &format!("Verification failed (attempt {}, {left})", feedback.attempt_number));
+    for caveat in &feedback.caveats {
+        out.push_str(&form.item(&format!("note: {}", form.inline(caveat))));
+    }
     for line in summary(feedback, form) {
         out.push_str(&form.item(&line));
     }

@@ -1,5 +1,8 @@
 //! How are results written for people and machines?
 
+use crate::plan::caveat::{self, Caveat};
+use style::{Tone, paint};
+
 pub mod diagnostic;
 pub mod diff;
 pub mod html;
@@ -11,3 +14,10 @@ pub mod report;
 pub mod sarif;
 pub mod style;
 pub mod test;
+
+/// What keeps an answer from meaning all that was asked: said before anything else.
+#[must_use]
+pub fn caveats(caveats: &[Caveat], color: bool) -> String {
+    let line = |c: &Caveat| format!("  {} {}\n", paint(color, Tone::Warn, "!"), c.for_people());
+    caveat::sorted(caveats).into_iter().map(line).collect()
+}

@@ -5,6 +5,7 @@ use crate::base::command::{quote, to_text};
 use crate::base::unit::show_duration;
 use crate::base::word::{count, visible};
 use crate::check::Severity;
+use crate::plan::caveat;
 use crate::plan::definition::DEFINITION_CHANGED;
 use crate::plan::select::items_text;
 use crate::plan::{Coverage, Omitted, Origin, Plan, Step};
@@ -18,6 +19,7 @@ const WIDEST_ID: usize = 28;
 #[must_use]
 pub fn explain_text(plan: &Plan, options: &Options) -> String {
     let mut page = Page { options, out: String::new() };
+    page.caveats(plan);
     page.summary(plan);
     page.notes(plan);
     let digits = plan.steps.len().to_string().len();
@@ -152,6 +154,13 @@ impl Page<'_> {
         how.extend(plan.digest.as_ref().map(ToString::to_string));
         let how = self.paint(Mark::Dim, &how.join("  "));
         self.line(&how);
+    }
+
+    /// First of all, and those that decide before the others.
+    fn caveats(&mut self, plan: &Plan) {
+        for caveat in caveat::sorted(&plan.caveats) {
+            self.labelled(0, "! ", Mark::Warn, &caveat.for_people());
+        }
     }
 
     fn notes(&mut self, plan: &Plan) {

@@ -16,6 +16,7 @@ fn step(id: &str, argv: &[&str]) -> Step {
 
 fn plan(steps: Vec<Step>) -> Plan {
     crate::plan::digest::seal(Plan {
+        caveats: Vec::new(),
         contract: None,
         digest: None,
         facts: Vec::new(),
@@ -45,7 +46,7 @@ fn failed(step: &Step, evidence: &Evidence) -> StepRecord {
 }
 
 fn round() -> Round<'static> {
-    Round { attempt: 1, retries_remaining: 2, run_id: "r" }
+    Round { attempt: 1, caveats: &[], retries_remaining: 2, run_id: "r" }
 }
 
 #[test]

@@ -17,7 +17,7 @@ use vplan::run::journal::{oracle, replay};
 use vplan::run::merge::read;
 use vplan::run::report::{Circumstances, Report, report};
 use vplan::run::state::RunState;
-use vplan::run::verdict::{Require, judge};
+use vplan::run::verdict::{Require, Said, judge};
 
 thread_local! {
     static CASES: RefCell<BoxedStrategy<Case>> = RefCell::new(cases().boxed());
@@ -70,7 +70,7 @@ pub fn runner(bytes: &[u8]) {
     }
     let Some(incidents) = INCIDENTS.with_borrow(|all| drawn(all, seed)) else { return };
     let hit = played(&case, &incidents, &picks);
-    let judgement = judge(&case.plan, &hit.records, &hit.ending, &[], Require::default());
+    let judgement = judge(&case.plan, &hit.records, &hit.ending, &Said::default(), Require::default());
     if hit.ending.cancelled.is_some() || hit.ending.storage.is_some() {
         assert!(!judgement.verdict.is_pass(), "{judgement:?}");
     }
@@ -168,7 +168,7 @@ fn any_events(case: &Case, mut choices: Choices<'_>) {
         }
         assert!(!state.is_done() || running.is_empty(), "done while {running:?} run");
     }
-    let judgement = judge(plan, &state.records(), &state.ending(), &[], Require::default());
+    let judgement = judge(plan, &state.records(), &state.ending(), &Said::default(), Require::default());
     let blocked = running.keys().any(|i| plan.steps[*i].severity == vplan::check::Severity::Blocking);
     assert!(!(blocked && judgement.verdict.is_pass()), "a pass while {running:?} run");
 }

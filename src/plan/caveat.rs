@@ -1,0 +1,150 @@
+//! What keeps an answer from meaning all that was asked? Said first wherever a plan or its report is shown.
+
+use crate::base::path::RepoPath;
+use crate::base::word::visible;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How many files a caveat names.
+pub const FILES_SHOWN: usize = 20;
+
+/// How many of them a line for people names.
+const FEW: usize = 3;
+
+/// What a caveat is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "CaveatCode")]
+pub enum Code {
+    /// The base is HEAD because no other is known: commits before it were not looked at.
+    BaseUnknown,
+}
+
+impl Code {
+    /// The name in reports.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Code::BaseUnknown => "base_unknown",
+        }
+    }
+}
+
+/// What a caveat does to the verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "CaveatEffect")]
+pub enum Effect {
+    /// Nothing: it is shown.
+    Note,
+    /// The coverage is narrowed.
+    Narrows,
+    /// The coverage is narrowed, and what would be a pass is incomplete.
+    Incomplete,
+}
+
+/// A reason why an answer means less than it seems to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Caveat {
+    /// The checks that it is about, by their names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub checks: Vec<String>,
+    /// What it is about.
+    pub code: Code,
+    /// What it does to the verdict.
+    pub effect: Effect,
+    /// The first files that it is about, in byte order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<RepoPath>,
+    /// How many files there are.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub files_count: usize,
+    /// One line, safe to show to people and agents.
+    pub message: String,
+    /// The way out, on one line, for people only: feedback and hooks leave it out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub way_out: Option<String>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
+}
+
+impl Caveat {
+    /// A caveat without files, checks or a way out.
+    #[must_use]
+    pub fn new(code: Code, effect: Effect, message: impl Into<String>) -> Self {
+        Self {
+            checks: Vec::new(),
+            code,
+            effect,
+            files: Vec::new(),
+            files_count: 0,
+            message: message.into(),
+            way_out: None,
+        }
+    }
+
+    /// With the files that it is about.
+    #[must_use]
+    pub fn about(mut self, mut files: Vec<RepoPath>) -> Self {
+        files.sort();
+        files.dedup();
+        self.files_count = files.len();
+        files.truncate(FILES_SHOWN);
+        self.files = files;
+        self
+    }
+
+    /// With the checks that it is about.
+    #[must_use]
+    pub fn of_checks(mut self, checks: Vec<String>) -> Self {
+        self.checks = checks;
+        self
+    }
+
+    /// Everything on one line, for people.
+    #[must_use]
+    pub fn for_people(&self) -> String {
+        let mut text = visible(self.message.as_bytes());
+        if !self.files.is_empty() {
+            let shown: Vec<String> = self.files.iter().take(FEW).map(ToString::to_string).collect();
+            let more = self.files_count.saturating_sub(shown.len());
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            text.push_str(&format!(": {}{more}", shown.join(", ")));
+        }
+        if let Some(way_out) = &self.way_out {
+            text.push_str(&format!("; {}", visible(way_out.as_bytes())));
+        }
+        text
+    }
+
+    /// With a way out, for people.
+    #[must_use]
+    pub fn way_out(mut self, way_out: impl Into<String>) -> Self {
+        self.way_out = Some(way_out.into());
+        self
+    }
+}
+
+/// Those that decide before the others.
+#[must_use]
+pub fn sorted(caveats: &[Caveat]) -> Vec<&Caveat> {
+    let mut sorted: Vec<&Caveat> = caveats.iter().collect();
+    sorted.sort_by_key(|c| std::cmp::Reverse(c.effect));
+    sorted
+}
+
+/// Whether the coverage is narrowed by any of them.
+#[must_use]
+pub fn narrows(caveats: &[Caveat]) -> bool {
+    caveats.iter().any(|c| c.effect >= Effect::Narrows)
+}
+
+/// The first that makes what would be a pass incomplete.
+#[must_use]
+pub fn blocking(caveats: &[Caveat]) -> Option<&Caveat> {
+    caveats.iter().find(|c| c.effect == Effect::Incomplete)
+}
