@@ -43,5 +43,6 @@ mod std;
 mod support;
 mod tidy;
 mod together;
+mod unearned;
 mod vectors;
 mod withstand;

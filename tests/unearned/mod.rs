@@ -1,0 +1,1 @@
+//! A green that was not earned: each test is named after the way to one that it closes.
