@@ -4,6 +4,7 @@ mod changed;
 
 pub mod caveat;
 pub mod compile;
+pub mod contains;
 pub mod definition;
 pub mod diff;
 pub mod digest;
