@@ -88,6 +88,10 @@ const BAD: &[Bad] = &[
         &[("load::import_missing", "\"lib.vplan\""), ("load::import_missing", "\"lib.vplan\"")],
     ),
     (&[(MAIN, "import \"sub\"\n"), ("contracts/sub/x", "")], &[("load::import_no_file", "\"sub\"")]),
+    (
+        &[(MAIN, "base \"main\"\nimport \"l\"\n"), ("contracts/l", "base \"main\"\ncheck a: true\n")],
+        &[("contract::base_imported", "\"main\"")],
+    ),
     (&[(MAIN, "import \"l\" at \"\"\n"), ("contracts/l", "check a: true\n")], &[("contract::import_at", "\"\"")]),
     (&[(MAIN, "import \"l\" at \"/a\"\n"), ("contracts/l", "check a: true\n")], &[("contract::import_at", "\"/a\"")]),
     (

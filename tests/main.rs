@@ -6,6 +6,7 @@ mod changes;
 mod check;
 mod cli;
 mod convert;
+mod default_base;
 mod diagnostics;
 mod diff;
 mod examples;

@@ -36,6 +36,8 @@ pub struct Draft {
     pub digest: Option<Digest>,
     /// `contract` statements (a second one is an error).
     pub names: Vec<At<String>>,
+    /// `base` statements (a second one is an error).
+    pub bases: Vec<At<String>>,
     /// `import` statements that are still to be resolved: `contract::import` puts what they bring into their place.
     pub imports: Vec<Import>,
     /// The uses of other files whose content stands in this draft.

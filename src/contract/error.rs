@@ -88,6 +88,10 @@ codes! {
     /// `paths` definitions nested too deep or grown too large.
     PATHS_SIZE = "paths_size";
 
+    // The base.
+    /// A `base` that names no branch.
+    BASE_BRANCH = "base_branch";
+
     // Order.
     /// `needs` and `sequence` that wait for each other.
     CYCLE = "cycle";

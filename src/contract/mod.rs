@@ -29,6 +29,8 @@ use std::collections::BTreeMap;
 pub struct Contract {
     /// Its name, if it has one.
     pub name: Option<String>,
+    /// The branch that changes are made for, where it says one: `base`.
+    pub base: Option<String>,
     /// The file, as a repository path, or `-`.
     pub path: String,
     /// The digest of its formatted, comment-free form.

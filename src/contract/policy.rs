@@ -1,7 +1,9 @@
 //! What does a contract say about the whole run? Its name, roles, triggers, limits, scope, and what recovery may do.
 
 use super::draft::{self, At};
-use super::error::{CHANGED_MISPLACED, DUPLICATE_LINE, NUMBER, RECOVER_CONFLICT, RISK_TIER, UNKNOWN_RULE, UNUSED_TAG};
+use super::error::{
+    BASE_BRANCH, CHANGED_MISPLACED, DUPLICATE_LINE, NUMBER, RECOVER_CONFLICT, RISK_TIER, UNKNOWN_RULE, UNUSED_TAG,
+};
 use super::resolve::line;
 use super::settings::quoted_list;
 use super::validate::Checker;
@@ -14,6 +16,18 @@ use std::collections::{BTreeMap, BTreeSet};
 const ON_EXHAUSTED: &[&str] = &["fail", "escalate", "allow"];
 const PROPAGATE: &[&str] = &["downgrade", "reset", "off"];
 
+/// Whether a text can be the name of a branch, or of its reference: what git allows, without what a shell or a revision takes for
+/// something else.
+fn is_branch(text: &str) -> bool {
+    let part = |p: &str| !p.is_empty() && !p.starts_with('.') && !p.ends_with('.') && !p.ends_with(".lock");
+    let odd = |c: char| c.is_control() || c.is_whitespace() || "~^:?*[\\\"'$`|&;<>(){}!#".contains(c);
+    !text.starts_with('-')
+        && !matches!(text, "@" | "HEAD")
+        && !text.contains("..")
+        && text.split('/').all(part)
+        && !text.contains(odd)
+}
+
 impl Checker<'_> {
     pub(super) fn contract_name(&mut self) -> Option<String> {
         let mut seen = BTreeMap::new();
@@ -21,6 +35,21 @@ impl Checker<'_> {
             self.once(&mut seen, "contract", name.place);
         }
         self.draft.names.first().map(|n| n.value.clone())
+    }
+
+    pub(super) fn base(&mut self) -> Option<String> {
+        let mut seen = BTreeMap::new();
+        for branch in &self.draft.bases {
+            self.once(&mut seen, "base", branch.place);
+            if !is_branch(&branch.value) {
+                self.sink.push(
+                    Diagnostic::error(BASE_BRANCH, "this is not the name of a branch")
+                        .label(branch.place, "it names none that git allows")
+                        .help("write the branch that changes are made for, for example `base \"main\"`"),
+                );
+            }
+        }
+        self.draft.bases.first().map(|b| b.value.clone())
     }
 
     pub(super) fn judge_with(&mut self) -> Option<Command> {

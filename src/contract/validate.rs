@@ -126,6 +126,7 @@ impl<'d> Checker<'d> {
         let roles = self.roles(&checks);
         let contract = Contract {
             name: self.contract_name(),
+            base: self.base(),
             path: self.draft.path.clone(),
             digest: self.draft.digest.clone().unwrap_or_else(|| Digest::of(b"")),
             imports: self.draft.imported.clone(),

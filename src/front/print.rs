@@ -35,6 +35,9 @@ pub fn print(draft: &Draft, comments: &Comments) -> String {
     if let Some(name) = draft.names.first() {
         out.line(&format!("contract {}", quote(&name.value)));
     }
+    if let Some(base) = draft.bases.first() {
+        out.line(&format!("base {}", quote(&base.value)));
+    }
     if !comments.head.is_empty() {
         out.gap();
         out.comments(&comments.head);

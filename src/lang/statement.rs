@@ -165,6 +165,7 @@ const FLAG: &[Slot] = &[];
 statements! {
     Vplan "vplan" in TOP, takes &[Slot::One(Item::Word("a version"))], opens None, "vplan 1";
     Contract "contract" in TOP, takes STR, opens None, "contract \"NAME\"";
+    Base "base" in TOP, takes STR, opens None, "base \"BRANCH\"";
     Import "import" in TOP,
         takes &[Slot::One(Item::Str), Slot::Optional("as", Item::Name), Slot::Optional("at", Item::Str)],
         opens None, "import \"PATH\" as NAME at \"DIR\"";

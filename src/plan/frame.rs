@@ -192,6 +192,7 @@ pub fn without_contract() -> Contract {
         name: None,
         path: String::new(),
         digest: Digest::of(b""),
+        base: None,
         imports: Vec::new(),
         checks: Vec::new(),
         conditions: Vec::new(),

@@ -31,8 +31,11 @@ pub const IMPORT_DEPTH: Code = Code("vplan::contract::import_depth");
 pub const IMPORT_FILES: Code = Code("vplan::contract::import_files");
 /// More uses of files than the cap, or more text than the cap.
 pub const IMPORT_SIZE: Code = Code("vplan::contract::import_size");
+/// A file that is imported says which branch changes are made for.
+pub const BASE_IMPORTED: Code = Code("vplan::contract::base_imported");
 /// All codes of this room.
-pub const CODES: [Code; 6] = [IMPORT_SOURCE, IMPORT_AT, IMPORT_CYCLE, IMPORT_DEPTH, IMPORT_FILES, IMPORT_SIZE];
+pub const CODES: [Code; 7] =
+    [IMPORT_SOURCE, IMPORT_AT, IMPORT_CYCLE, IMPORT_DEPTH, IMPORT_FILES, IMPORT_SIZE, BASE_IMPORTED];
 
 /// What imports may not exceed. No contract and no operator raises these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +80,11 @@ pub struct File {
 /// result would be too large, which the sink is told.
 pub fn expand(mut files: Vec<File>, caps: &Caps, sources: &Sources, sink: &mut Diagnostics) -> Option<Draft> {
     cut_cycles(&mut files, sources, sink);
+    for base in files.iter().skip(1).flat_map(|f| &f.draft.bases) {
+        let error = Diagnostic::error(BASE_IMPORTED, "`base` stands in a file that is imported");
+        let help = "which branch changes are made for is said by the contract itself, not by what it imports";
+        sink.push(error.label(base.place, "said here").help(help));
+    }
     let mut walk = Walk {
         files: &files,
         caps,

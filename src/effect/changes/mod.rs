@@ -1,6 +1,8 @@
 //! Which files did the change touch, by whichever source the caller chose? (engine.md section 1, language.md section 5)
 
+pub mod base;
 pub mod ci;
+pub mod kept;
 pub mod list;
 
 use super::git::error::GitError;

@@ -154,7 +154,7 @@ impl GitError {
 }
 
 /// Whether a text can stand in a proposed command line as a branch, unquoted.
-pub(super) fn is_branch_name(text: &str) -> bool {
+pub(in crate::effect) fn is_branch_name(text: &str) -> bool {
     let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'/' | b'-');
     !text.is_empty() && !text.starts_with('-') && !text.contains("..") && text.bytes().all(plain)
 }

@@ -12,6 +12,7 @@ pub mod error;
 pub mod fetch;
 pub mod index;
 pub mod object;
+pub mod refs;
 pub mod repository;
 mod scratch;
 pub mod snapshot;
@@ -389,6 +390,9 @@ const HARDENING: &[&str] = &[
     "core.hooksPath=/dev/null",
     "-c",
     "core.untrackedCache=false",
+    // A file of the repository that says which commits come before which, and that nothing checks.
+    "-c",
+    "core.commitGraph=false",
     "-c",
     "safe.bareRepository=explicit",
     "-c",

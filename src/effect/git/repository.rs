@@ -113,6 +113,12 @@ impl Layout {
         })
     }
 
+    /// Whether a file says of commits that they have other parents than they say themselves.
+    #[must_use]
+    pub fn has_grafts(&self) -> bool {
+        fs::symlink_metadata(self.common_dir.join("info/grafts")).is_ok()
+    }
+
     /// Whether the history is cut off.
     #[must_use]
     pub fn is_shallow(&self) -> bool {

@@ -347,6 +347,12 @@ impl Comparison<'_> {
 
     fn rest(&mut self) {
         let (old, new) = (self.old.contract, self.new.contract);
+        if old.base != new.base {
+            let word = |base: &Option<String>| base.as_deref().map_or("none".to_owned(), cut);
+            let what = format!("{} -> {}", word(&old.base), word(&new.base));
+            // Which commits a change holds is no matter of the contract: nothing says here that as many are looked at.
+            self.say("base", finding(Class::Undecided, what, "changes are compared with another branch"), None, None);
+        }
         if old.judge_with != new.judge_with {
             let word = |c: &Contract| c.judge_with.as_ref().map_or("none".to_owned(), |c| shown(c.to_text()));
             let what = format!("{} -> {}", word(old), word(new));

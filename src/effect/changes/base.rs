@@ -1,0 +1,380 @@
+//! What is a change compared with when nobody says? The merge base of HEAD with the branch that it is made for.
+//!
+//! The references of a repository can be written by who may write the repository: this base is for people, not against them.
+
+use super::kept::Kept;
+use crate::base::diagnostic::Diagnostics;
+use crate::base::path::RepoPath;
+use crate::base::source::{Source, Sources};
+use crate::base::word::visible;
+use crate::effect::git::Git;
+use crate::effect::git::error::{GitError, is_branch_name};
+use crate::effect::git::object::Oid;
+use crate::effect::git::refs::{Refs, Remote, Target};
+use crate::front;
+
+/// The names that are tried where no remote says which branch is its default.
+const COMMON: [&str; 3] = ["main", "master", "trunk"];
+/// The largest contract of an earlier commit that is read for its `base`, in bytes.
+const MAX_CONTRACT: u64 = 16 << 20;
+
+/// The line `base "BRANCH"` of today's contract.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Statement<'a> {
+    /// The branch.
+    pub branch: &'a str,
+    /// The contract's path.
+    pub contract: &'a RepoPath,
+}
+
+/// What a change is compared with when nobody says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DefaultBase {
+    /// The commit: the merge base of HEAD and the branch, the empty tree where they have nothing in common, HEAD where no branch
+    /// is known. `None` on a branch without commits.
+    pub commit: Option<Oid>,
+    /// The full name of the branch's reference, if it is known.
+    pub reference: Option<String>,
+    /// How it was found, or why not.
+    pub how: How,
+    /// The branch of a `base` line that does not count, because the contract at its merge base does not say the same.
+    pub ignored: Option<String>,
+}
+
+/// How a default base was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum How {
+    /// The contract's line `base`.
+    Statement,
+    /// The HEAD of a remote.
+    RemoteHead,
+    /// A branch of a name that is common for it.
+    CommonName,
+    /// There is no commit yet, so there is none to leave out.
+    Unborn,
+    /// Not at all: the base is HEAD.
+    Unknown(Unknown),
+}
+
+/// Why no default branch is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unknown {
+    /// Nothing says which it is.
+    Nothing,
+    /// It is the one that is checked out, and no remote has it.
+    CheckedOut(String),
+    /// There are several remotes, and none is `origin`.
+    SeveralRemotes(Vec<String>),
+    /// This clone lacks what is there elsewhere.
+    Lacking(Lacking),
+}
+
+/// What a clone does not have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lacking {
+    /// The remote that has it; `None` where no remote is known.
+    pub remote: Option<String>,
+    /// The branch, where its name is known.
+    pub branch: Option<String>,
+    /// Whether the branch is here, and what it has in common with HEAD is not.
+    pub apart: bool,
+    /// Whether the history is cut off.
+    pub shallow: bool,
+    /// Whether a plain `git fetch REMOTE BRANCH` would update the remote's branch here.
+    pub follows: bool,
+}
+
+impl Lacking {
+    /// What is missing, on one line.
+    #[must_use]
+    pub fn message(&self) -> String {
+        let whose = |remote: &str| format!(" of `{}`", visible(remote.as_bytes()));
+        let remote = self.remote.as_deref().map(whose).unwrap_or_default();
+        match (&self.branch, self.apart) {
+            (Some(branch), true) => {
+                let branch = visible(branch.as_bytes());
+                format!("this clone is shallow, and has nothing that `{branch}`{remote} and `HEAD` have in common")
+            }
+            (Some(branch), false) => {
+                format!("this clone does not have the branch `{}`{remote}", visible(branch.as_bytes()))
+            }
+            (None, _) => format!("this clone does not know the default branch{remote}"),
+        }
+    }
+
+    /// The commands that get it, on one line.
+    #[must_use]
+    pub fn commands(&self) -> Option<String> {
+        let remote = self.remote.as_deref().filter(|r| is_branch_name(r))?;
+        let branch = self.branch.as_deref().filter(|b| is_branch_name(b));
+        let deep = if self.shallow { "--unshallow " } else { "" };
+        Some(match branch {
+            Some(branch) if self.follows => format!("git fetch {deep}{remote} {branch}"),
+            Some(branch) => format!("git fetch {deep}{remote} +refs/heads/{branch}:refs/remotes/{remote}/{branch}"),
+            None if self.follows => format!("git fetch {deep}{remote} && git remote set-head {remote} -a"),
+            None => format!(
+                "git fetch {deep}{remote} '+refs/heads/*:refs/remotes/{remote}/*' && git remote set-head {remote} -a"
+            ),
+        })
+    }
+}
+
+impl DefaultBase {
+    /// Why no base is known, if none is.
+    #[must_use]
+    pub fn unknown(&self) -> Option<&Unknown> {
+        match &self.how {
+            How::Unknown(why) => Some(why),
+            _ => None,
+        }
+    }
+}
+
+/// A branch that changes are made for.
+struct Branch {
+    reference: String,
+    id: Oid,
+}
+
+/// What is found of a branch.
+type Found<T> = Result<T, Unknown>;
+
+/// Finds what a change is compared with when nobody says.
+///
+/// # Errors
+/// What git says, where it is asked. That nothing is known is none.
+pub fn default_base(git: &Git, statement: Option<Statement<'_>>, kept: &Kept) -> Result<DefaultBase, GitError> {
+    let Some(head) = git.head()? else {
+        return Ok(DefaultBase { commit: None, reference: None, how: How::Unborn, ignored: None });
+    };
+    let refs = Refs::new(git);
+    let view = View { git, kept, head, remote: Whence::of(refs.remotes()?), refs };
+    let unknown =
+        |why: Unknown| DefaultBase { commit: Some(head), reference: None, how: How::Unknown(why), ignored: None };
+    let known = |(branch, commit): (Branch, Oid), how: How| DefaultBase {
+        commit: Some(commit),
+        reference: Some(branch.reference),
+        how,
+        ignored: None,
+    };
+    let mut ignored = None;
+    if let Some(statement) = statement {
+        match view.branch(statement.branch)? {
+            Err(why) => return Ok(unknown(why)),
+            Ok(branch) => match view.since(branch)? {
+                Err(why) => return Ok(unknown(why)),
+                Ok(found) if view.agrees(statement, &found.1)? => return Ok(known(found, How::Statement)),
+                Ok(_) => ignored = Some(statement.branch.to_owned()),
+            },
+        }
+    }
+    let found = match view.default_branch()? {
+        Ok((branch, how)) => view.since(branch)?.map(|found| known(found, how)),
+        Err(why) => Err(why),
+    };
+    Ok(DefaultBase { ignored, ..found.unwrap_or_else(unknown) })
+}
+
+/// The merge base of two commits, by what is kept of them; the empty tree where they have nothing in common. Inside `None`
+/// where the history is cut off before it.
+///
+/// # Errors
+/// What git says.
+pub fn common(git: &Git, one: &Oid, two: &Oid, kept: &Kept) -> Result<Option<Oid>, GitError> {
+    if one == two {
+        return Ok(Some(*one));
+    }
+    let question = format!("merge-base {one} {two}");
+    if let Some(id) = kept.get(&question).and_then(|id| Oid::parse(id.as_bytes())) {
+        return Ok(Some(id));
+    }
+    let found = match git.merge_base("", one, two) {
+        Ok(id) => id,
+        Err(GitError::NoMergeBase { shallow: true, .. }) => return Ok(None),
+        Err(GitError::NoMergeBase { .. }) => {
+            Oid::empty_tree(one.length()).ok_or_else(|| GitError::Unreadable("merge-base".to_owned()))?
+        }
+        Err(error) => return Err(error),
+    };
+    // Where the ancestors of a commit are not what it says, the answer is not one for ever.
+    if !git.layout().is_shallow() && !git.layout().has_grafts() {
+        kept.put(&question, &found.to_string());
+    }
+    Ok(Some(found))
+}
+
+/// Where branches come from.
+enum Whence {
+    /// `origin`, or the only remote.
+    Remote(Remote),
+    /// Several, and none is `origin`.
+    Several(Vec<Remote>),
+    Nowhere,
+}
+
+impl Whence {
+    fn of(mut remotes: Vec<Remote>) -> Self {
+        match remotes.iter().position(|r| r.name == "origin") {
+            Some(at) => Whence::Remote(remotes.swap_remove(at)),
+            None if remotes.len() > 1 => Whence::Several(remotes),
+            None => remotes.pop().map_or(Whence::Nowhere, Whence::Remote),
+        }
+    }
+
+    /// Why nothing is known of a branch that the remote should have.
+    fn lacking(&self, git: &Git, branch: Option<&str>) -> Unknown {
+        match self {
+            Whence::Remote(remote) => Unknown::Lacking(Lacking {
+                remote: Some(remote.name.clone()),
+                branch: branch.map(str::to_owned),
+                apart: false,
+                shallow: git.layout().is_shallow(),
+                follows: remote.follows(branch.unwrap_or("*")),
+            }),
+            Whence::Several(remotes) => Unknown::SeveralRemotes(remotes.iter().map(|r| r.name.clone()).collect()),
+            Whence::Nowhere => Unknown::Nothing,
+        }
+    }
+}
+
+/// A repository, looked at for its default branch.
+struct View<'a> {
+    git: &'a Git,
+    kept: &'a Kept,
+    head: Oid,
+    refs: Refs<'a>,
+    remote: Whence,
+}
+
+impl View<'_> {
+    fn at(&self, reference: String) -> Result<Option<Branch>, GitError> {
+        Ok(self.refs.id(&reference)?.map(|id| Branch { reference, id }))
+    }
+
+    /// The branch of this name: a remote's before the local one, and never the one that is checked out.
+    fn branch(&self, name: &str) -> Result<Found<Branch>, GitError> {
+        let full = name.starts_with("refs/");
+        let mut candidates = Vec::new();
+        match &self.remote {
+            _ if full => candidates.push(name.to_owned()),
+            Whence::Remote(remote) => candidates.push(format!("refs/remotes/{}/{name}", remote.name)),
+            Whence::Several(remotes) => {
+                let of = |r: &Remote| name.strip_prefix(&r.name).is_some_and(|rest| rest.starts_with('/'));
+                candidates.extend(remotes.iter().any(of).then(|| format!("refs/remotes/{name}")));
+            }
+            Whence::Nowhere => {}
+        }
+        candidates.extend((!full).then(|| format!("refs/heads/{name}")));
+        let checked_out = self.refs.head()?;
+        for candidate in candidates {
+            if checked_out.as_ref() != Some(&candidate)
+                && let Some(branch) = self.at(candidate)?
+            {
+                return Ok(Ok(branch));
+            }
+        }
+        let short = name.strip_prefix("refs/heads/").unwrap_or(name);
+        Ok(Err(match self.remote.lacking(self.git, Some(short)) {
+            Unknown::Nothing if checked_out.is_some_and(|h| h == format!("refs/heads/{short}")) => {
+                Unknown::CheckedOut(short.to_owned())
+            }
+            Unknown::Nothing => Unknown::Lacking(Lacking {
+                remote: None,
+                branch: Some(short.to_owned()),
+                apart: false,
+                shallow: self.git.layout().is_shallow(),
+                follows: false,
+            }),
+            other => other,
+        }))
+    }
+
+    /// The default branch, by what is here.
+    fn default_branch(&self) -> Result<Found<(Branch, How)>, GitError> {
+        if let Whence::Several(_) = self.remote {
+            return Ok(Err(self.remote.lacking(self.git, None)));
+        }
+        if let Whence::Remote(Remote { name: remote, .. }) = &self.remote {
+            let prefix = format!("refs/remotes/{remote}/");
+            if let Some(Target::Symbolic(target)) = self.refs.get(&format!("{prefix}HEAD"))?
+                && let Some(short) = target.strip_prefix(&prefix)
+            {
+                return Ok(match self.at(target.clone())? {
+                    Some(branch) => Ok((branch, How::RemoteHead)),
+                    None => Err(self.remote.lacking(self.git, Some(short))),
+                });
+            }
+            for name in COMMON {
+                if let Some(branch) = self.at(format!("{prefix}{name}"))? {
+                    return Ok(Ok((branch, How::CommonName)));
+                }
+            }
+        }
+        let checked_out = self.refs.head()?;
+        for name in COMMON {
+            let reference = format!("refs/heads/{name}");
+            if checked_out.as_ref() == Some(&reference) {
+                return Ok(Err(match self.remote.lacking(self.git, Some(name)) {
+                    Unknown::Nothing => Unknown::CheckedOut(name.to_owned()),
+                    lacking => lacking,
+                }));
+            }
+            if let Some(branch) = self.at(reference)? {
+                return Ok(Ok((branch, How::CommonName)));
+            }
+        }
+        Ok(Err(self.remote.lacking(self.git, None)))
+    }
+
+    /// The merge base of HEAD and a branch.
+    fn since(&self, branch: Branch) -> Result<Found<(Branch, Oid)>, GitError> {
+        Ok(match common(self.git, &branch.id, &self.head, self.kept)? {
+            Some(commit) => Ok((branch, commit)),
+            None => {
+                let short = |name: &str| name.split_once('/').map(|(_, rest)| rest.to_owned());
+                let (remote, name) = match branch.reference.strip_prefix("refs/remotes/") {
+                    Some(rest) => (rest.split_once('/').map(|(remote, _)| remote.to_owned()), short(rest)),
+                    None => (None, branch.reference.strip_prefix("refs/heads/").map(str::to_owned)),
+                };
+                let (remote, follows) = match (&self.remote, remote, &name) {
+                    (Whence::Remote(one), None, Some(name)) => (Some(one.name.clone()), one.follows(name)),
+                    (Whence::Remote(one), Some(remote), Some(name)) if one.name == remote => {
+                        (Some(remote), one.follows(name))
+                    }
+                    (_, remote, _) => (remote, false),
+                };
+                Err(Unknown::Lacking(Lacking { remote, branch: name, apart: true, shallow: true, follows }))
+            }
+        })
+    }
+
+    /// Whether the contract at a commit names the same branch, or is not there.
+    fn agrees(&self, statement: Statement<'_>, commit: &Oid) -> Result<bool, GitError> {
+        let question = format!("base {commit} {}", visible(statement.contract.as_bytes()));
+        // `-` for no contract, `=` and what it names, which may be nothing.
+        let answer = match self.kept.get(&question) {
+            Some(answer) => answer,
+            None => {
+                let answer = match self.git.file_at(commit, statement.contract, MAX_CONTRACT)? {
+                    None => "-".to_owned(),
+                    Some(bytes) => format!("={}", named_in(statement.contract, &bytes).unwrap_or_default()),
+                };
+                self.kept.put(&question, &answer);
+                answer
+            }
+        };
+        Ok(answer == "-" || answer.strip_prefix('=') == Some(statement.branch))
+    }
+}
+
+/// The branch that a contract names, without what it imports.
+fn named_in(path: &RepoPath, bytes: &[u8]) -> Option<String> {
+    let mut sources = Sources::default();
+    let id = sources.add(Source::new(path.to_string(), std::str::from_utf8(bytes).ok()?));
+    let mut sink = Diagnostics::default();
+    let draft = front::lower_within(&sources, id, usize::MAX, &mut sink);
+    match draft.bases.as_slice() {
+        [one] => Some(one.value.clone()),
+        _ => None,
+    }
+}
