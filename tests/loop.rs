@@ -205,10 +205,22 @@ fn one_that_edits_the_contract() {
 
 #[test]
 fn an_edited_contract_may_be_allowed() {
-    let edit = "printf 'vplan 1\\ncheck a: true\\n' > contracts/verify.vplan\n";
-    let project = project(CHECK, edit);
-    let answer = loops(&project, &["--allow-contract-change"]).exits(0).json();
+    // What asks for no less may be verified.
+    let edit = "printf 'check more: true\\n' >> contracts/verify.vplan\necho ok > flag\n";
+    let more = self::project(CHECK, edit);
+    let answer = loops(&more, &["--allow-contract-change"]).exits(0).json();
     assert_eq!(each(&answer, "/contractChanged"), [Value::Null, json!(true)]);
+    // What asks for less is no pass, unless it is the very contract that a person accepts.
+    let edit = "printf 'vplan 1\\ncheck a: true\\n' > contracts/verify.vplan\n";
+    let less = self::project(CHECK, edit);
+    let answer = loops(&less, &["--allow-contract-change", "--max-rounds", "2"]).exits(21).json();
+    assert_eq!(answer["report"]["caveats"][0]["code"], "contract_weakened");
+    let digest = less.run(&["check", "--format", "json"]).exits(0).json()["contract"].as_str().unwrap().to_owned();
+    less.git(&["checkout", "-q", "contracts"]);
+    let answer = loops(&less, &[&format!("--allow-contract-change={digest}")]).exits(0).json();
+    assert_eq!(each(&answer, "/contractChanged"), [Value::Null, json!(true)]);
+    less.git(&["checkout", "-q", "contracts"]);
+    loops(&less, &[&format!("--allow-contract-change=sha256:{}", "0".repeat(64))]).exits(22);
     let broken = self::project(CHECK, "echo '}' >> contracts/verify.vplan\n");
     loops(&broken, &["--allow-contract-change"]).exits(22).warns("contract");
 }

@@ -484,9 +484,25 @@ pub struct Run {
     /// Whose round this is.
     #[command(flatten)]
     pub round: super::round::Round,
+    /// Accept the contract with this digest although it asks for less than the one at the base; the answer still says so. In `loop`,
+    /// without a digest: go on when a fixer changes the contract, what it imports, or its lock; one that asks for less is no pass.
+    #[arg(
+        long, value_name = "sha256:…", num_args = 0..=1, require_equals = true, default_missing_value = "", value_parser = allowed,
+        help_heading = RUN
+    )]
+    pub allow_contract_change: Option<Allowed>,
     /// Which attempt at the same work this is.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..), help_heading = RUN)]
     pub attempt: u32,
+}
+
+/// `--allow-contract-change`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Allowed {
+    /// Without a value: any contract, as long as it asks for no less.
+    Any,
+    /// This very contract.
+    Contract(Digest),
 }
 
 /// Which plan is run: the one that the request gives, or one from a file.
@@ -645,8 +661,12 @@ fn size(text: &str) -> Result<u64, String> {
     crate::base::unit::parse_size(text).map_err(|_| "expected a size such as `64MiB`".to_owned())
 }
 
-fn digest(text: &str) -> Result<Digest, String> {
+pub(super) fn digest(text: &str) -> Result<Digest, String> {
     Digest::try_from(text.to_owned()).map_err(|_| "expected `sha256:` and 64 hexadecimal digits".to_owned())
+}
+
+fn allowed(text: &str) -> Result<Allowed, String> {
+    if text.is_empty() { Ok(Allowed::Any) } else { digest(text).map(Allowed::Contract) }
 }
 
 fn shard(text: &str) -> Result<Shard, String> {

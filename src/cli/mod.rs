@@ -1,6 +1,7 @@
 //! What does the user say, and what is said to the user? The only room of clap, the terminal and miette's fancy handler.
 
 pub mod args;
+pub mod base_contract;
 pub mod command;
 pub mod error;
 pub mod history;

@@ -173,8 +173,21 @@ impl Session {
 
     /// Compiles, and gathers the facts that compiling asks for.
     fn compile(&self, facts: &mut Facts) -> Result<Plan, Failure> {
+        self.compiled(self.contract(), &self.request, facts)
+    }
+
+    /// The same for another contract or another request of the same repository.
+    ///
+    /// # Errors
+    /// A request that does not fit the contract (exit 2).
+    pub(super) fn compiled(
+        &self,
+        contract: Option<&crate::contract::Contract>,
+        request: &Request,
+        facts: &mut Facts,
+    ) -> Result<Plan, Failure> {
         for round in 1..=ROUNDS {
-            match compile(self.contract(), &self.request, facts)? {
+            match compile(contract, request, facts)? {
                 Compiled::Plan(compiled) => {
                     tracing::debug!(
                         round,

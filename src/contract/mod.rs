@@ -62,6 +62,17 @@ pub struct Contract {
 }
 
 impl Contract {
+    /// What identifies it with all that it imports: its digest, or the digest of the digests of all files. What a person accepts.
+    #[must_use]
+    pub fn identity(&self) -> Digest {
+        if self.imports.is_empty() {
+            return self.digest.clone();
+        }
+        let mut imports: Vec<(&str, &Digest)> = self.imports.iter().map(|i| (i.name.as_str(), &i.digest)).collect();
+        imports.sort();
+        Digest::of_value(&(&self.digest, imports))
+    }
+
     /// The name of an imported file; none for the contract's own.
     #[must_use]
     pub fn imported(&self, source: SourceId) -> Option<&str> {

@@ -32,6 +32,7 @@ pub mod records;
 pub mod reuse;
 pub mod settle;
 mod signals;
+pub mod since;
 pub mod state_dir;
 mod step;
 pub mod store;

@@ -22,6 +22,8 @@ pub const ROUNDS: &str = include_str!("rounds.md");
 pub const SAME_FAILURES: usize = 4;
 /// How many waivers of a subject are kept: the newest.
 const WAIVERS: usize = 32;
+/// How many accepted contracts of a subject are kept: the newest.
+const ACCEPTED: usize = 32;
 
 /// What is known of all subjects of a repository.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -51,6 +53,9 @@ pub struct Contents {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(rename = "SubjectEntry")]
 pub struct Entry {
+    /// The contracts that a person has accepted for it although they ask for less than the one at its base, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub accepted: Vec<Acceptance>,
     /// How often its work has been confirmed in a row, as it was recorded: no gate caps it.
     pub counter: u32,
     /// What its last round came to.
@@ -78,6 +83,16 @@ pub struct Entry {
     /// When it was allowed to go on without a pass.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waivers: Vec<Waiver>,
+}
+
+/// A person has accepted a contract that asks for less (`vplan gate accept`).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Acceptance {
+    /// When, as the caller said it.
+    pub at: String,
+    /// The digest of the contract with all that it imports.
+    pub contract: Digest,
 }
 
 /// A subject was allowed to go on although its retries were used up (`on-exhausted allow`).
@@ -196,6 +211,15 @@ impl Ledger {
     #[must_use]
     pub fn is_complete(&self, confirmations: u32) -> bool {
         !self.subjects.is_empty() && self.subjects.iter().all(|e| e.counter >= confirmations)
+    }
+
+    /// Notes that a person accepts a contract for a subject. Gives whether the subject is known.
+    pub fn accept(&mut self, subject: &str, acceptance: Acceptance) -> bool {
+        let Some(entry) = self.position(subject).ok().and_then(|at| self.subjects.get_mut(at)) else { return false };
+        entry.accepted.retain(|a| a.contract != acceptance.contract);
+        entry.accepted.push(acceptance);
+        entry.accepted.drain(..entry.accepted.len().saturating_sub(ACCEPTED));
+        true
     }
 
     /// Forgets a subject. Gives whether it was known.

@@ -170,6 +170,7 @@ pub fn record(ledger: &Ledger, terms: &Terms, round: &Round<'_>) -> (Ledger, Rec
         subject: round.subject.to_owned(),
         used,
         verdict: heard.verdict,
+        accepted: before.map(|e| e.accepted.clone()).unwrap_or_default(),
         waivers: before.map(|e| e.waivers.clone()).unwrap_or_default(),
     };
     let others_complete = next.subjects.iter().filter(|e| e.subject != round.subject).all(|e| e.counter >= required);

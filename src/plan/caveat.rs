@@ -16,8 +16,14 @@ const FEW: usize = 3;
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "CaveatCode")]
 pub enum Code {
+    /// There was no contract at the base: there is nothing to compare the contract with.
+    BaseContractMissing,
+    /// The contract at the base cannot be read or compiled: what it asked for is not known.
+    BaseContractUnreadable,
     /// The base is HEAD because no other is known: commits before it were not looked at.
     BaseUnknown,
+    /// The contract asks for less than the one at the base does, for the same request.
+    ContractWeakened,
 }
 
 impl Code {
@@ -25,7 +31,10 @@ impl Code {
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
+            Code::BaseContractMissing => "base_contract_missing",
+            Code::BaseContractUnreadable => "base_contract_unreadable",
             Code::BaseUnknown => "base_unknown",
+            Code::ContractWeakened => "contract_weakened",
         }
     }
 }

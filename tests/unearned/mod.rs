@@ -1,1 +1,3 @@
 //! A green that was not earned: each test is named after the way to one that it closes.
+
+mod judge;

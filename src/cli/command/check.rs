@@ -1,6 +1,7 @@
 //! `vplan check`: is the contract right, and does it fit the repository?
 
 use super::format;
+use crate::base::canon::Digest;
 use crate::base::diagnostic::{Code, Diagnostic, Severity};
 use crate::base::nearest::nearest;
 use crate::base::path::RepoPath;
@@ -11,6 +12,7 @@ use crate::cli::render::diagnostic::{self, Message};
 use crate::cli::render::style::count;
 use crate::cli::session::{invalid, load_contract, locate};
 use crate::cli::terminal::Terminal;
+use crate::contract::Contract;
 use crate::effect::git::error::GitError;
 use crate::effect::load;
 use crate::effect::survey;
@@ -24,6 +26,9 @@ use serde::Serialize;
 /// The messages, what could not be looked at, and the files of `--uncovered`.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Document<'a> {
+    /// The digest of the contract with all that it imports: what `--allow-contract-change` and `vplan gate accept` name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    contract: Option<Digest>,
     /// What is wrong, or doubtful.
     diagnostics: Vec<Message<'a>>,
     /// What could not be looked at, one line each.
@@ -67,6 +72,7 @@ pub fn run(global: &Global, args: &Check, terminal: &Terminal) -> Result<u8, Fai
     let list = found.sorted();
     if format == Format::Json {
         terminal.print_json(&Document {
+            contract: loaded.contract.as_ref().map(Contract::identity),
             diagnostics: diagnostic::messages(&loaded.sources, &list),
             notes: &notes,
             tracked: uncovered.as_ref().map(|u| u.tracked),
@@ -104,6 +110,9 @@ pub fn run(global: &Global, args: &Check, terminal: &Terminal) -> Result<u8, Fai
         let files = loaded.contract.as_ref().map_or(0, |c| c.imports.len());
         let from = if files > 0 { format!(" from {}", count(files + 1, "file")) } else { String::new() };
         terminal.say(&format!("{}: {}{from}{also}\n", loaded.path, count(checks.len(), "check")));
+        if let Some(contract) = &loaded.contract {
+            terminal.say(&format!("  {}\n", contract.identity()));
+        }
     }
     Ok(Exit::Success.code())
 }

@@ -2,6 +2,7 @@
 
 use super::format;
 use crate::cli::args::{Explain, Format, Global};
+use crate::cli::base_contract::{Terms, attach, caveats};
 use crate::cli::error::Failure;
 use crate::cli::propose::Asking;
 use crate::cli::render::style::Colors;
@@ -23,7 +24,8 @@ pub fn run(global: &Global, args: &Explain, terminal: &Terminal) -> Result<u8, F
     };
     let format = format(global, known)?;
     let mut session = Session::open(global, &args.request, terminal)?;
-    let (plan, facts) = session.plan(&args.request, Asking::Recorded)?;
+    let (mut plan, facts) = session.plan(&args.request, Asking::Recorded)?;
+    attach(&mut plan, caveats(&session, global, &Terms::plain(&session, false)));
     let style = Colors(terminal.color);
     let options = Options { style: &style, width: terminal.width, ..Options::default() };
     let out = match (&args.name, format) {

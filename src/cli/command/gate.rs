@@ -1,5 +1,7 @@
 //! `vplan gate`: rounds of work that are recorded by hand, and how all subjects stand.
 
+mod accept;
+
 use super::format;
 use crate::base::nearest::nearest;
 use crate::base::word::visible;
@@ -13,9 +15,10 @@ use crate::cli::terminal::Terminal;
 use crate::effect::ledger::{LedgerFile, PATIENCE};
 use crate::effect::load::{LoadError, Wanted};
 use crate::ledger::round::{Change, Recorded, Said};
-use crate::ledger::{Entry, Ledger, Status, Terms, Waiver};
+use crate::ledger::{Acceptance, Entry, Ledger, Status, Terms, Waiver};
 use crate::run::report::Decision;
 use crate::run::verdict::{Exit, Verdict};
+pub(super) use accept::Accepted;
 use clap::{Args, Subcommand};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -42,6 +45,8 @@ pub enum What {
     Record(RecordArgs),
     /// Show how subjects stand.
     Show(ShowArgs),
+    /// Accept a contract that asks for less than the one at the base of a subject. For people.
+    Accept(accept::AcceptArgs),
     /// Forget subjects: their next round begins at 0.
     Reset(ResetArgs),
 }
@@ -114,6 +119,9 @@ pub(super) struct Standings<'a> {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Subject<'a> {
+    /// The contracts that a person has accepted for it.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    accepted: &'a [Acceptance],
     /// How often it is confirmed.
     counter: u32,
     /// What its last round came to.
@@ -143,6 +151,7 @@ struct Subject<'a> {
 impl<'a> Subject<'a> {
     fn of(entry: &'a Entry, terms: &Terms) -> Self {
         Self {
+            accepted: &entry.accepted,
             counter: entry.counter.min(terms.confirmations),
             decision: entry.decision,
             ended_at: &entry.ended_at,
@@ -177,6 +186,7 @@ pub fn run(global: &Global, args: &Gate, terminal: &Terminal) -> Result<u8, Fail
     match &args.what {
         What::Record(args) => record(global, args, format, terminal),
         What::Show(args) => show(global, args, format, terminal),
+        What::Accept(args) => accept::accept(global, args, format, terminal),
         What::Reset(args) => reset(global, args, format, terminal),
     }
 }

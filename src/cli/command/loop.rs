@@ -9,7 +9,7 @@ use crate::base::canon::{Digest, to_canonical};
 use crate::base::command::Env;
 use crate::base::unit::show_duration;
 use crate::base::word::{Word, visible};
-use crate::cli::args::{Format, Global, Run, duration};
+use crate::cli::args::{Allowed, Format, Global, Run, duration};
 use crate::cli::error::Failure;
 use crate::cli::propose::words;
 use crate::cli::render::feedback;
@@ -63,9 +63,6 @@ pub struct Loop {
     /// How often is verified at most.
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..), help_heading = LOOP)]
     pub max_rounds: u32,
-    /// Go on when the contract, what it imports, or its lock has changed since the first round; recorded.
-    #[arg(long, help_heading = LOOP)]
-    pub allow_contract_change: bool,
     /// How each round verifies.
     #[command(flatten)]
     pub run: Run,
@@ -275,6 +272,15 @@ pub fn run(global: &Global, args: &Loop, terminal: &Terminal) -> Result<u8, Fail
     task.go()
 }
 
+/// Whether another contract than that of the first round may be verified.
+fn is_allowed(allowed: Option<&Allowed>, session: &Session) -> bool {
+    match allowed {
+        None => false,
+        Some(Allowed::Any) => true,
+        Some(Allowed::Contract(digest)) => session.contract().is_some_and(|c| c.identity() == *digest),
+    }
+}
+
 struct Task<'t> {
     global: &'t Global,
     args: &'t Loop,
@@ -353,12 +359,12 @@ impl Task<'_> {
 
     fn verify(&mut self) -> Result<Once, Failure> {
         let (pin, head, base) = (&mut self.pin, &mut self.head, &mut self.base);
-        let allowed = self.args.allow_contract_change;
+        let allowed = self.args.run.allow_contract_change.clone();
         let mut changed = false;
         let mut look = |session: &Session| {
             let now = Pin::of(session);
             match pin {
-                Some(before) if *before != now && !allowed => {
+                Some(before) if *before != now && !is_allowed(allowed.as_ref(), session) => {
                     return Err(Failure::new(
                         Exit::Escalated.code(),
                         CHANGED,

@@ -7,6 +7,7 @@ use crate::base::word::visible;
 use crate::check::evidence::Evidence;
 use crate::check::file;
 use crate::cli::args::{Containment, Format, Global, Require as Asked, Run};
+use crate::cli::base_contract::{attach, of_run};
 use crate::cli::error::Failure;
 use crate::cli::judge::Program;
 use crate::cli::progress::Progress;
@@ -81,7 +82,7 @@ pub(super) fn once(global: &Global, args: &Run, terminal: &Terminal, round: Roun
         return Err(Failure::usage("vplan::usage::plan", format!("`{flag}` is about a plan file"))
             .help("name it with `--plan FILE`"));
     }
-    let (session, whole, saved_plan) = match &args.saved.plan {
+    let (session, mut whole, saved_plan) = match &args.saved.plan {
         Some(path) => {
             let opened = saved::open(global, args, path, terminal)?;
             (opened.session, opened.plan, Some(opened.saved))
@@ -94,6 +95,7 @@ pub(super) fn once(global: &Global, args: &Run, terminal: &Terminal, round: Roun
     };
     look(&session)?;
     expected(args, &whole)?;
+    attach(&mut whole, of_run(&session, global, args, memory.is_some())?);
     let (plan, shard) = match args.saved.shard {
         Some(shard) => {
             let share = share(&whole, shard);

@@ -88,9 +88,14 @@ const ALL: &[Kind] = &[
     written("fmt", "the layout of contracts", &["fmt"], &[of::<super::fmt::Document<'static>>]),
     written(
         "gate",
-        "a round that was recorded, how subjects stand, or what was forgotten",
+        "a round that was recorded, how subjects stand, what was accepted or forgotten",
         &["gate"],
-        &[of::<crate::ledger::round::Recorded>, of::<super::gate::Standings<'static>>, of::<super::gate::Forgotten>],
+        &[
+            of::<crate::ledger::round::Recorded>,
+            of::<super::gate::Standings<'static>>,
+            of::<super::gate::Accepted<'static>>,
+            of::<super::gate::Forgotten>,
+        ],
     ),
     written("gc", "records that were removed", &["gc"], &[of::<super::gc::Document>]),
     written(

@@ -8,6 +8,7 @@ use crate::check::Severity;
 use crate::check::outcome::Status;
 use crate::check::reading::Level;
 use crate::plan::Plan;
+use crate::plan::caveat::{self, Caveat, Effect};
 use crate::run::record::StepRecord;
 use crate::run::report::Report;
 use std::path::Path;
@@ -28,7 +29,7 @@ const TITLE_CHARS: usize = 200;
 #[must_use]
 pub fn annotations(report: &Report, plan: &Plan, root: Option<&Path>, prefix: &Path) -> String {
     let found = issues(report, plan, root);
-    let mut out = String::new();
+    let mut out = caveats(&report.caveats);
     let mut hidden = Vec::new();
     for (level, command) in [(Level::Error, "error"), (Level::Warning, "warning")] {
         let of_level: Vec<&Issue> = found.iter().filter(|i| i.level == level).collect();
@@ -44,6 +45,19 @@ pub fn annotations(report: &Report, plan: &Plan, root: Option<&Path>, prefix: &P
         out.push_str(&format!("::notice title=vplan::{}\n", data(&message)));
     }
     out
+}
+
+/// What keeps the answer from meaning all that was asked, as annotations without a place.
+fn caveats(caveats: &[Caveat]) -> String {
+    let said = caveat::sorted(caveats).into_iter().take(SHOWN).filter_map(|c| {
+        let command = match c.effect {
+            Effect::Note => return None,
+            Effect::Narrows => "warning",
+            Effect::Incomplete => "error",
+        };
+        Some(format!("::{command} title={}::{}\n", property(c.code.name()), data(&c.for_people())))
+    });
+    said.collect()
 }
 
 fn annotation(command: &str, issue: &Issue, prefix: &Path) -> String {
@@ -80,6 +94,12 @@ pub fn summary(report: &Report, plan: &Plan) -> String {
     let mut out = format!("## vplan: {verdict} in {}\n\n", duration(report.duration_ms));
     if let Some(reason) = &report.reason {
         out.push_str(&format!("{}\n\n", feedback::code(reason)));
+    }
+    for caveat in caveat::sorted(&report.caveats) {
+        out.push_str(&format!("- ! {}\n", feedback::code(&caveat.for_people())));
+    }
+    if !report.caveats.is_empty() {
+        out.push('\n');
     }
     let mut steps: Vec<(&StepRecord, bool)> = plan
         .steps

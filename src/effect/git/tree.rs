@@ -7,6 +7,7 @@ use super::error::GitError;
 use super::object::Oid;
 use super::{Git, split_nul};
 use crate::base::path::RepoPath;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
 
@@ -74,6 +75,28 @@ impl Git {
             }
         }
         Ok(None)
+    }
+
+    /// The ids of the regular files that a commit has at these paths, in one question; a path that is none of them is left out.
+    ///
+    /// # Errors
+    /// What git says.
+    pub fn files_at(&self, commit: &Oid, paths: &[RepoPath]) -> Result<BTreeMap<RepoPath, Oid>, GitError> {
+        let mut args: Vec<OsString> = ["ls-tree", "-z", "--full-tree"].map(OsString::from).to_vec();
+        args.extend([commit.to_string().into(), "--".into()]);
+        args.extend(paths.iter().map(|path| OsString::from_vec(path.as_bytes().to_vec())));
+        let mut found = BTreeMap::new();
+        for record in split_nul(&self.ask(&args)?) {
+            let mut parts = record.splitn(2, |b| *b == b'\t');
+            let (Some(head), Some(path)) = (parts.next(), parts.next()) else {
+                return Err(GitError::Unreadable("ls-tree".to_owned()));
+            };
+            let id = head.rsplit(|b| *b == b' ').next().and_then(Oid::parse);
+            if let (Some(id), Some(path), true) = (id, RepoPath::from_exact(path), head.starts_with(b"100")) {
+                found.insert(path, id);
+            }
+        }
+        Ok(found)
     }
 
     fn entry(&self, commit: &Oid, path: &[u8]) -> Result<Option<Entry>, GitError> {

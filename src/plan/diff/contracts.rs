@@ -99,7 +99,7 @@ pub(super) struct Pairs<'a> {
 }
 
 impl<'a> Pairs<'a> {
-    fn new(old: &'a Contract, new: &'a Contract) -> Self {
+    pub fn new(old: &'a Contract, new: &'a Contract) -> Self {
         let (old_units, new_units) = (units(old), units(new));
         let mut pairs = Pairs {
             old_unit: ids(old, &old_units),
@@ -169,7 +169,7 @@ fn ids(contract: &Contract, units: &[Unit]) -> BTreeMap<String, usize> {
 }
 
 /// What makes two checks the same work, as a text that is compared with others of the same process only.
-fn work(check: &Check) -> String {
+pub(super) fn work(check: &Check) -> String {
     format!("{:?} {:?} {} {:?}", check.body, check.env, check.dir, check.kind)
 }
 
@@ -492,7 +492,7 @@ fn subject(unit: &Unit) -> String {
     format!("check {}", shown(&unit.check.id))
 }
 
-fn at(side: &Side, check: &Check) -> At {
+pub(super) fn at(side: &Side, check: &Check) -> At {
     let file = side.sources.get(check.place.source).map_or(side.contract.path.as_str(), |s| s.name());
     At { file: file.to_owned(), line: check.line }
 }

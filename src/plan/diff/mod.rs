@@ -3,6 +3,7 @@
 pub mod contracts;
 pub mod plans;
 mod reach;
+pub mod request;
 mod settings;
 mod shared;
 pub mod text;

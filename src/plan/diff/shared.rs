@@ -233,12 +233,8 @@ impl Comparison<'_> {
 
     fn limits(&mut self) {
         let (old, new) = (&self.old.contract.limits, &self.new.contract.limits);
-        if old.budget_ms != new.budget_ms {
-            let word = |ms: Option<u64>| ms.map_or("none".to_owned(), show_duration);
-            let most = |ms: Option<u64>| ms.unwrap_or(u64::MAX);
-            let what = format!("budget {} -> {}", word(old.budget_ms), word(new.budget_ms));
-            let class = ceiling(&most(old.budget_ms), &most(new.budget_ms));
-            self.say("limits", finding(class, what, "time for the whole run"), None, None);
+        if let Some(said) = budget(old.budget_ms, new.budget_ms) {
+            self.say("limits", said, None, None);
         }
         if old.max_checks != new.max_checks {
             self.say("limits", most_checks(old.max_checks, new.max_checks), None, None);
@@ -394,6 +390,15 @@ fn sorted(words: &[String]) -> Vec<&String> {
     words.sort();
     words.dedup();
     words
+}
+
+/// What another `budget` means, if it is another.
+pub(super) fn budget(old: Option<u64>, new: Option<u64>) -> Option<Finding> {
+    let word = |ms: Option<u64>| ms.map_or("none".to_owned(), show_duration);
+    let most = |ms: Option<u64>| ms.unwrap_or(u64::MAX);
+    let what = format!("budget {} -> {}", word(old), word(new));
+    let class = ceiling(&most(old), &most(new));
+    (old != new).then(|| finding(class, what, "time for the whole run"))
 }
 
 /// `max-checks` cuts explicit, inferred and proposed steps, so less is weaker.

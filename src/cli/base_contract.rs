@@ -1,0 +1,340 @@
+//! Does the contract ask for less than the one at the base of the change? A change does not choose its own judge.
+
+use super::args::{Allowed, Global, Run};
+use super::error::Failure;
+use super::pinning;
+use super::round::named;
+use super::session::{Session, invalid, kept_state};
+use crate::base::canon::Digest;
+use crate::base::command::quote;
+use crate::base::path::RepoPath;
+use crate::base::source::Sources;
+use crate::base::word::{Word, visible};
+use crate::contract::Contract;
+use crate::effect::git::Git;
+use crate::effect::git::object::Oid;
+use crate::effect::ledger::LedgerFile;
+use crate::effect::load::{DEFAULT_CONTRACT, LoadError, Loaded, Wanted};
+use crate::effect::lockfile;
+use crate::effect::since::Since;
+use crate::ledger::Ledger;
+use crate::plan::Plan;
+use crate::plan::caveat::{Caveat, Code, Effect};
+use crate::plan::diff::contracts::Side;
+use crate::plan::diff::request::{Asked, Weaker, as_of, asks_nothing, weaker};
+use crate::plan::facts::Facts;
+use crate::plan::frame::without_contract;
+use crate::plan::request::{ChangedFrom, Mode};
+use std::path::Path;
+
+/// How many of what is weaker a message says.
+const SAID: usize = 3;
+/// How many checks a caveat names.
+const NAMED: usize = 20;
+
+/// How a contract is held against that of the base.
+#[derive(Clone, Copy, Debug)]
+pub struct Terms<'a> {
+    /// The base; `None` where there is none.
+    pub base: Option<&'a Oid>,
+    /// The merge base of now, where the base is an older one: for saying that others changed the contract.
+    pub present: Option<&'a Oid>,
+    /// What a weaker contract does: `Narrows` for a plain run, `Incomplete` where a round is recorded or believed.
+    pub effect: Effect,
+    /// The contracts that a person has accepted (`Contract::identity`).
+    pub accepted: &'a [Digest],
+    /// Whose round it is: for the way out.
+    pub subject: Option<&'a str>,
+    /// Whether git may be asked where the changed files do not say whether the contract is among them.
+    pub may_ask: bool,
+}
+
+impl<'a> Terms<'a> {
+    /// Those of a plain run, or of a look.
+    #[must_use]
+    pub fn plain(session: &'a Session, may_ask: bool) -> Self {
+        let base = session.gathered.base.as_ref();
+        Self { base, present: None, effect: Effect::Narrows, accepted: &[], subject: None, may_ask }
+    }
+}
+
+/// What is to be said of the contract beside that of the base. Where neither the contract nor what it imports nor its lock has changed
+/// since, nothing is read and git is not asked.
+#[must_use]
+pub fn caveats(session: &Session, global: &Global, terms: &Terms<'_>) -> Vec<Caveat> {
+    let (Some(base), Some(git)) = (terms.base, session.git()) else { return Vec::new() };
+    if session.request.mode == Mode::Off {
+        return Vec::new();
+    }
+    let court = Court { session, global, terms, base, git };
+    let default = RepoPath::from_exact(DEFAULT_CONTRACT.as_bytes()).filter(|path| *path != session.contract_path);
+    let (own, mut found) = court.own(default.is_some());
+    if let Some(default) = default {
+        // A contract that the base has at this very path was chosen by whoever asks, who may have several.
+        let by_choice = own != Own::Missing && terms.effect < Effect::Incomplete;
+        found.extend(court.default(&default, if by_choice { Effect::Note } else { terms.effect }));
+    }
+    found
+}
+
+/// Those of a run: with a subject or in a loop, a pass of a weaker contract is none.
+///
+/// # Errors
+/// A ledger that cannot be used (exit 5); `--allow-contract-change` that names no contract (exit 2).
+pub fn of_run(session: &Session, global: &Global, args: &Run, is_loop: bool) -> Result<Vec<Caveat>, Failure> {
+    let mut accepted: Vec<Digest> = Vec::new();
+    match &args.allow_contract_change {
+        Some(Allowed::Contract(digest)) => accepted.push(digest.clone()),
+        Some(Allowed::Any) if !is_loop => {
+            let message = "`--allow-contract-change` names no contract";
+            return Err(Failure::usage("vplan::usage::contract_change", message)
+                .help("`--allow-contract-change=sha256:…`, with the digest that `vplan check` prints"));
+        }
+        Some(Allowed::Any) | None => {}
+    }
+    let subject = args.round.subject.as_deref();
+    if let Some(subject) = subject {
+        named(subject)?;
+        if let Some(place) = kept_state(global, &session.site)? {
+            accepted.extend(accepted_for(&LedgerFile::new(place).read()?, subject));
+        }
+    }
+    let is_round = subject.is_some() || is_loop;
+    let effect = if is_round { Effect::Incomplete } else { Effect::Narrows };
+    let terms = Terms { effect, accepted: &accepted, subject, ..Terms::plain(session, true) };
+    Ok(caveats(session, global, &terms))
+}
+
+/// The contracts that a person has accepted for a subject.
+#[must_use]
+pub fn accepted_for(ledger: &Ledger, subject: &str) -> Vec<Digest> {
+    ledger.entry(subject).map(|e| e.accepted.iter().map(|a| a.contract.clone()).collect()).unwrap_or_default()
+}
+
+/// Puts what was found into a plan, in place of what an earlier comparison found.
+pub fn attach(plan: &mut Plan, found: Vec<Caveat>) {
+    plan.caveats.retain(|c| {
+        !matches!(c.code, Code::BaseContractMissing | Code::BaseContractUnreadable | Code::ContractWeakened)
+    });
+    plan.caveats.extend(found);
+}
+
+/// What became of the comparison with the base's contract at the same path.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Own {
+    /// There is one, and it is known how it stands.
+    There,
+    /// The base has none at this path.
+    Missing,
+}
+
+/// What the base has at a path.
+enum Then {
+    Contract(Box<Contract>, Sources),
+    Missing,
+    Unreadable(String),
+}
+
+struct Court<'a> {
+    session: &'a Session,
+    global: &'a Global,
+    terms: &'a Terms<'a>,
+    base: &'a Oid,
+    git: &'a Git,
+}
+
+impl Court<'_> {
+    /// Compares with the contract of the base at the same path.
+    fn own(&self, is_chosen: bool) -> (Own, Vec<Caveat>) {
+        if self.is_same() {
+            return (Own::There, Vec::new());
+        }
+        match self.then(self.global.contract.as_deref()) {
+            Then::Contract(contract, sources) => {
+                (Own::There, self.compare(&contract, &sources, None, self.terms.effect).into_iter().collect())
+            }
+            Then::Unreadable(why) => (Own::There, vec![self.unreadable(&why, self.terms.effect)]),
+            Then::Missing if is_chosen || self.terms.effect == Effect::Incomplete => {
+                let path = &self.session.contract_path;
+                let message =
+                    format!("the base {} has no contract `{path}` to compare this one with", self.base.short());
+                (Own::Missing, vec![Caveat::new(Code::BaseContractMissing, Effect::Note, message)])
+            }
+            Then::Missing => (Own::Missing, Vec::new()),
+        }
+    }
+
+    /// Compares with the base's contract at the usual path, which is the one that this request would be judged by without `--contract`.
+    fn default(&self, path: &RepoPath, effect: Effect) -> Option<Caveat> {
+        let is_here = self.session.site.root.join(path.to_os()).symlink_metadata().is_ok();
+        if !is_here && self.is_unchanged(std::slice::from_ref(path)) == Some(true) {
+            return None;
+        }
+        match self.then(None) {
+            Then::Contract(contract, sources) => self.compare(&contract, &sources, Some(path), effect),
+            Then::Unreadable(why) => Some(self.unreadable(&why, effect)),
+            Then::Missing => None,
+        }
+    }
+
+    /// Whether the contract is the one of the base, as far as can be told without reading that.
+    fn is_same(&self) -> bool {
+        if let Some(revision) = self.session.loaded.as_ref().and_then(|l| l.revision.as_ref()) {
+            return *revision == *self.base || (self.terms.effect < Effect::Incomplete && self.is_foreign(revision));
+        }
+        let mut paths = vec![self.session.contract_path.clone()];
+        if let Some(contract) = self.session.contract() {
+            paths.push(lockfile::beside(&self.session.contract_path));
+            paths.extend(contract.imports.iter().filter_map(|i| i.path.clone()));
+        }
+        // What a look may not ask for is left to the run.
+        self.is_unchanged(&paths).unwrap_or(true)
+    }
+
+    /// Whether a revision has nothing of the change: who asks took the contract from elsewhere.
+    fn is_foreign(&self, revision: &Oid) -> bool {
+        let head = self.git.head().ok().flatten();
+        head.is_some_and(|head| self.git.merge_base("", revision, &head).is_ok_and(|found| found == *self.base))
+    }
+
+    fn is_unchanged(&self, paths: &[RepoPath]) -> Option<bool> {
+        let changes = match &self.session.request.changed_from {
+            Some(ChangedFrom::WorkTree | ChangedFrom::Base(_))
+                if self.session.gathered.base.as_ref() == Some(self.base) =>
+            {
+                Some(&self.session.gathered.changes)
+            }
+            _ => None,
+        };
+        // A list of names that holds the contract says enough to look.
+        let is_named = || paths.iter().any(|path| self.session.gathered.changes.contains(path));
+        let state = if changes.is_none() { kept_state(self.global, &self.session.site).ok().flatten() } else { None };
+        let since =
+            Since { root: &self.session.site.root, git: self.git, commit: self.base, changes, state: state.as_ref() };
+        since.is_same(paths, self.terms.may_ask || is_named())
+    }
+
+    /// The contract at the base.
+    fn then(&self, contract: Option<&Path>) -> Then {
+        self.at(self.base, contract)
+    }
+
+    fn at(&self, commit: &Oid, contract: Option<&Path>) -> Then {
+        let revision = commit.to_string();
+        let (base, max_file) = (Some(commit), self.global.max_file);
+        let wanted = Wanted { contract, revision: Some(&revision), base, max_file };
+        let failed = |failure: Failure| Then::Unreadable(reason(failure));
+        match pinning::load(&self.session.site, self.global, &wanted) {
+            Err(failure) => failed(failure),
+            Ok(Err(LoadError::MissingIn { .. })) => Then::Missing,
+            Ok(Err(error)) => Then::Unreadable(error.to_string()),
+            Ok(Ok(Loaded { contract: Some(contract), sources, .. })) => Then::Contract(Box::new(contract), sources),
+            Ok(Ok(loaded)) => failed(invalid(loaded)),
+        }
+    }
+
+    /// What the contract of the base asks of this request that today's does not.
+    fn compare(
+        &self,
+        then: &Contract,
+        sources: &Sources,
+        default: Option<&RepoPath>,
+        effect: Effect,
+    ) -> Option<Caveat> {
+        let session = self.session;
+        if session.contract().is_some_and(|now| now.identity() == then.identity()) {
+            return None;
+        }
+        let (nothing, none) =
+            (Contract { path: session.contract_path.to_string(), ..without_contract() }, Sources::default());
+        let old = Side { contract: then, sources };
+        let new = Side {
+            contract: session.contract().unwrap_or(&nothing),
+            sources: session.loaded.as_ref().map_or(&none, |l| &l.sources),
+        };
+        let request = as_of(&session.request, &old, &new);
+        if asks_nothing(&session.request, &request) {
+            return None;
+        }
+        let mut facts = Facts::default();
+        let plans = session
+            .compiled(session.contract(), &session.request, &mut facts)
+            .and_then(|now| Ok((now, session.compiled(Some(then), &request, &mut facts)?)));
+        let (now, before) = match plans {
+            Ok(plans) => plans,
+            // The request fits today's contract, or there would be no plan to speak of.
+            Err(failure) => {
+                return Some(self.unreadable(&format!("it cannot be asked the same: {}", reason(failure)), effect));
+            }
+        };
+        let found = weaker(&Asked { side: old, plan: &before }, &Asked { side: new, plan: &now });
+        if found.is_empty() { None } else { Some(self.weakened(&found, default, effect)) }
+    }
+
+    fn weakened(&self, found: &[Weaker], default: Option<&RepoPath>, effect: Effect) -> Caveat {
+        let mut checks: Vec<String> = found.iter().filter_map(|w| w.check.clone()).collect();
+        checks.dedup();
+        checks.truncate(NAMED);
+        let said: Vec<String> = found.iter().take(SAID).map(Weaker::line).collect();
+        let more = found.len().saturating_sub(SAID);
+        let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+        let what = match default {
+            Some(path) => format!("`{}` asks for less than `{path}`", self.session.contract_path),
+            None => "the contract asks for less than it did".to_owned(),
+        };
+        let others = if self.is_of_others() { ", as it does at the present merge base: others changed it" } else { "" };
+        let message = format!("{what} at the base {}{others}: {}{more}", self.base.short(), said.join("; "));
+        self.settled(Caveat::new(Code::ContractWeakened, effect, message).of_checks(checks))
+    }
+
+    fn unreadable(&self, why: &str, effect: Effect) -> Caveat {
+        let base = self.base.short();
+        let message =
+            format!("what the contract at the base {base} asked for is not known, for it cannot be read: {why}");
+        self.settled(Caveat::new(Code::BaseContractUnreadable, effect, message))
+    }
+
+    /// What a person has accepted is only said; else the way to accept it is for people to read.
+    fn settled(&self, caveat: Caveat) -> Caveat {
+        let Some(now) = self.session.contract().map(Contract::identity) else { return caveat };
+        if self.terms.accepted.contains(&now) {
+            let message = format!("{} (accepted)", caveat.message);
+            return Caveat { effect: Effect::Note, message, ..caveat };
+        }
+        caveat.way_out(match self.terms.subject {
+            Some(subject) => {
+                let subject = quote(&Word::from(subject));
+                format!("a person accepts it with `vplan gate accept --subject {subject} --contract {now}`")
+            }
+            None => format!("a person accepts it with `--allow-contract-change={now}`"),
+        })
+    }
+
+    /// Whether the contract is that of the present merge base: then it is not this change that weakened it.
+    fn is_of_others(&self) -> bool {
+        let Some(present) = self.terms.present.filter(|present| *present != self.base) else { return false };
+        let Some(now) = self.session.contract() else { return false };
+        let then = self.at(present, self.global.contract.as_deref());
+        matches!(then, Then::Contract(then, _) if then.identity() == now.identity())
+    }
+}
+
+/// A failure on one line: the first error of a contract, or the failure itself.
+fn reason(failure: Failure) -> String {
+    let first = failure.diagnostics.as_ref().and_then(|found| {
+        let (sources, list) = found.as_ref();
+        let error = list.iter().find(|d| d.severity == crate::base::diagnostic::Severity::Error)?;
+        let place = error.labels.first().map(|label| {
+            let name = sources.get(label.place.source).map_or("", |s| s.name());
+            format!(" ({}:{})", visible(name.as_bytes()), sources.position(label.place).line)
+        });
+        Some(format!("{}{}", error.message, place.unwrap_or_default()))
+    });
+    let text = first.unwrap_or(failure.message);
+    let lock = if failure.exit == crate::run::verdict::Exit::Drift.code() {
+        "; `vplan lock` at that commit fetches it"
+    } else {
+        ""
+    };
+    format!("{}{lock}", visible(text.as_bytes()))
+}

@@ -1,0 +1,68 @@
+//! `vplan gate accept`: a person accepts, for one subject, a contract that asks for less than the one at its base.
+
+use super::unknown;
+use crate::base::canon::Digest;
+use crate::base::word::visible;
+use crate::cli::args::{Format, Global, digest};
+use crate::cli::error::Failure;
+use crate::cli::round::named;
+use crate::cli::session::{locate, state};
+use crate::cli::terminal::Terminal;
+use crate::effect::ledger::{LedgerFile, PATIENCE};
+use crate::effect::records::wall_clock;
+use crate::ledger::Acceptance;
+use crate::run::verdict::Exit;
+use clap::Args;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// `vplan gate accept`
+#[derive(Debug, Args)]
+pub struct AcceptArgs {
+    /// For this one; it has had a round.
+    #[arg(long, value_name = "NAME")]
+    pub subject: String,
+    /// The digest of the contract, as `vplan check` and the answer that refused it print it.
+    // Elsewhere `--contract` is a file, and the types of both must be one.
+    #[arg(long, value_name = "sha256:…", value_parser = written, required = true)]
+    pub contract: PathBuf,
+}
+
+fn written(text: &str) -> Result<PathBuf, String> {
+    digest(text).map(|digest| PathBuf::from(digest.to_string()))
+}
+
+/// What was accepted.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::cli) struct Accepted<'a> {
+    /// The digest of the contract.
+    contract: &'a Digest,
+    /// For which subject.
+    subject: &'a str,
+    #[schemars(extend("const" = 1))]
+    version: u32,
+}
+
+/// Records the acceptance. No contract is read: what counts is what the next round finds.
+///
+/// # Errors
+/// An unknown subject (exit 2), a ledger that cannot be used (exit 5).
+pub fn accept(global: &Global, args: &AcceptArgs, format: Format, terminal: &Terminal) -> Result<u8, Failure> {
+    named(&args.subject)?;
+    let contract = digest(&args.contract.to_string_lossy()).map_err(|e| Failure::usage("vplan::usage::digest", e))?;
+    let global = &Global { contract: None, ..global.clone() };
+    let site = locate(global)?;
+    LedgerFile::new(state(global, &site)?).change(PATIENCE, |ledger| {
+        let mut next = ledger.clone();
+        let acceptance = Acceptance { at: wall_clock(), contract: contract.clone() };
+        if next.accept(&args.subject, acceptance) { Ok((next, ())) } else { Err(unknown(ledger, &args.subject)) }
+    })?;
+    if format == Format::Json {
+        terminal.print_json(&Accepted { contract: &contract, subject: &args.subject, version: 1 });
+    } else if !terminal.quiet {
+        terminal.say(&format!("`{}` may go on under {contract}\n", visible(args.subject.as_bytes())));
+    }
+    Ok(Exit::Success.code())
+}

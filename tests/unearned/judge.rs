@@ -1,0 +1,443 @@
+//! The change does not choose its judge: a contract that asks for less than the one at the base is said, narrows a plain run, and
+//! makes no round done.
+
+use crate::support::{Project, Ran};
+use serde_json::Value;
+
+/// Every check passes, so that only the comparison with the base keeps a run from being green.
+const STRICT: &str = "vplan 1
+
+import \"part.vplan\" as part
+
+whenChangedAny \"src/**\" {
+  check unit {
+    test sh -c \"echo 1 passed\"
+    format auto
+    timeout 1m
+    needs build
+  }
+}
+check build: true build
+check lint {
+  run true lint
+  exit 0
+}
+check slow {
+  run true slow
+  tags slow
+}
+role docser {
+  only slow
+}
+scope {
+  deny \"secret/**\"
+}
+recover {
+  off
+}
+limits {
+  budget 5m
+}
+";
+
+const PART: &str = "vplan 1\ncheck extra: true extra\n";
+
+fn project() -> Project {
+    let files =
+        [("contracts/verify.vplan", STRICT), ("contracts/part.vplan", PART), ("src/a", "1\n"), ("other", "1\n")];
+    let project = Project::git_with(&files);
+    project.write("src/a", "2\n");
+    project
+}
+
+/// What a caveat of this code says, if there is one.
+fn said(ran: &Ran, code: &str) -> Option<Value> {
+    let answer = ran.json();
+    let caveats = answer["caveats"].as_array().cloned().unwrap_or_default();
+    caveats.into_iter().find(|c| c["code"] == code)
+}
+
+const PLAIN: &[&str] = &["run", "--format", "json"];
+const ROUND: &[&str] = &["run", "--format", "json", "--subject", "S"];
+
+/// Expects that the change is said in a plain run, that `--require full` refuses it, and that no round of it is done.
+#[track_caller]
+fn refused(project: &Project, check: &str, flags: &[&str]) {
+    let plain = project.run(&[PLAIN, flags].concat());
+    let caveat = said(plain.exits(0), "contract_weakened")
+        .unwrap_or_else(|| panic!("nothing is said of {check}: {}", plain.out()));
+    assert_eq!(caveat["effect"], "narrows");
+    assert_eq!(plain.json()["coverage"], "narrowed");
+    if !check.is_empty() {
+        assert!(caveat["checks"].as_array().unwrap().contains(&check.into()), "{check}: {caveat}");
+        let line = caveat["message"].as_str().unwrap();
+        assert!(line.contains(".vplan:"), "a place: {line}");
+    }
+    project.run(&[PLAIN, flags, &["--require", "full"]].concat()).exits(44);
+    let text = project.run(&[&["run"], flags].concat());
+    let first: String = text.exits(0).out().lines().take(3).collect();
+    assert!(first.contains("asks for less"), "said first: {}", text.out());
+    // A subject of its own, for the same failure again and again is a person's matter.
+    let subject = format!("S{}", flags.join(""));
+    let round = project.run(&[PLAIN, &["--subject", &subject], flags].concat());
+    assert_eq!(said(round.exits(44), "contract_weakened").unwrap()["effect"], "incomplete");
+    let report = round.json();
+    assert_eq!((&report["verdict"], &report["counter"]), (&"incomplete".into(), &0.into()));
+}
+
+fn changed(from: &str, to: &str) -> Project {
+    let project = project();
+    assert!(STRICT.contains(from), "{from}");
+    project.write("contracts/verify.vplan", STRICT.replacen(from, to, 1));
+    project
+}
+
+#[test]
+fn a_check_that_the_change_deleted() {
+    refused(&changed("check lint {\n  run true lint\n  exit 0\n}\n", ""), "lint", &[]);
+}
+
+#[test]
+fn a_check_that_was_renamed_and_does_something_else() {
+    refused(&changed("check lint {\n  run true", "check lint2 {\n  run true 2"), "lint", &[]);
+}
+
+#[test]
+fn a_check_that_only_warns_now() {
+    refused(&changed("  exit 0\n", "  severity warning\n"), "lint", &[]);
+}
+
+#[test]
+fn a_command_that_does_less() {
+    refused(&changed("echo 1 passed", "echo 2 passed"), "unit", &[]);
+}
+
+#[test]
+fn a_condition_that_the_change_does_not_meet_any_more() {
+    refused(&changed("\"src/**\" {", "\"src/*.rs\" {"), "unit", &[]);
+    refused(&changed("\"src/**\" {", "\"test/**\" {"), "unit", &[]);
+}
+
+#[test]
+fn a_condition_around_a_check_that_had_none() {
+    let project = changed("check build: true build\n", "whenExists \"nowhere\" {\n  check build: true build\n}\n");
+    // It is still needed by another one.
+    assert_eq!(said(&project.run(PLAIN), "contract_weakened"), None);
+    let without = STRICT
+        .replace("    needs build\n", "")
+        .replace("check build: true build\n", "whenExists \"nowhere\" {\n  check build: true build\n}\n");
+    project.write("contracts/verify.vplan", without);
+    refused(&project, "build", &[]);
+}
+
+#[test]
+fn a_tier_that_is_not_reached() {
+    refused(&changed("  exit 0\n", "  tier 2\n"), "lint", &[]);
+}
+
+#[test]
+fn settings_that_let_more_pass() {
+    for line in [
+        "exit 0 1",
+        "skip-exit 1",
+        "optional",
+        "timeout 2h",
+        "retries 3",
+        "setup",
+        "dir \"src\"",
+        "env X=1",
+        "inputs \"none\"",
+    ] {
+        refused(&changed("  exit 0\n", &format!("  {line}\n")), "lint", &[]);
+    }
+    refused(&changed("role docser", "defaults {\n  severity warning\n}\nrole docser"), "lint", &[]);
+    refused(&changed("    format auto\n", "    format auto\n    min-tests 0\n"), "unit", &[]);
+    refused(&changed("    needs build\n", ""), "unit", &[]);
+}
+
+#[test]
+fn what_holds_for_the_whole_contract() {
+    refused(&changed("  budget 5m\n", "  budget 5h\n"), "", &[]);
+    refused(&changed("recover {\n  off\n}\n", ""), "", &[]);
+    let denied = changed("  deny \"secret/**\"\n", "  deny \"none/**\"\n");
+    assert_eq!(said(&denied.run(PLAIN), "contract_weakened"), None, "the change has nothing to do with it");
+    denied.write("secret/key", "1");
+    refused(&denied, "", &[]);
+}
+
+#[test]
+fn an_import_that_was_swapped() {
+    let edited = project();
+    edited.write("contracts/part.vplan", "vplan 1\ncheck extra: echo nothing\n");
+    refused(&edited, "part/extra", &[]);
+    let other = changed("\"part.vplan\" as part", "\"other.vplan\" as part");
+    other.write("contracts/other.vplan", "vplan 1\n");
+    refused(&other, "part/extra", &[]);
+    refused(&changed("import \"part.vplan\" as part\n", ""), "part/extra", &[]);
+}
+
+#[test]
+fn an_older_version_of_a_contract_that_is_shipped() {
+    let newest = Project::git_with(&[
+        ("contracts/verify.vplan", "vplan 1\nimport \"std:rust@1\" as std\ncheck a: true\n"),
+        ("Cargo.toml", ""),
+    ]);
+    newest.write("src/a.rs", "2\n").write("contracts/verify.vplan", "vplan 1\ncheck a: true\n");
+    assert!(said(&newest.run(PLAIN), "contract_weakened").is_some());
+}
+
+#[test]
+fn a_contract_without_checks() {
+    let project = project();
+    project.write("contracts/verify.vplan", "vplan 1\n");
+    let caveat = said(&project.run(PLAIN), "contract_weakened").unwrap();
+    assert_eq!(caveat["checks"].as_array().unwrap().len(), 5, "{caveat}");
+    assert!(caveat["message"].as_str().unwrap().contains("more"));
+    project.run(&[PLAIN, &["--require", "full"]].concat()).exits(44);
+    let round = project.run(ROUND);
+    assert_eq!(
+        (round.exits(44).json()["verdict"].clone(), round.json()["counter"].clone()),
+        ("incomplete".into(), 0.into())
+    );
+}
+
+#[test]
+fn a_role_that_sees_less() {
+    let project = changed("  only slow\n", "  only fast\n");
+    assert_eq!(said(&project.run(PLAIN), "contract_weakened"), None, "a worker is asked for the same");
+    project.run(&[PLAIN, &["--role", "docser", "--require", "full"]].concat()).exits(44);
+    assert!(said(&project.run(&[ROUND, &["--role", "docser"]].concat()), "contract_weakened").is_some());
+    // A role of the change's own.
+    let project = changed("role docser", "role lazy {\n  only slow\n}\nrole docser");
+    refused(&project, "lint", &["--role", "lazy"]);
+    // Tags decide what a role sees.
+    let project = changed("  tags slow\n", "  tags other\n");
+    project.write(
+        "contracts/verify.vplan",
+        STRICT.replace("  tags slow\n", "  tags other\n").replace("  exit 0\n", "  tags slow\n"),
+    );
+    refused(&project, "slow", &["--role", "docser"]);
+}
+
+#[test]
+fn another_file_as_the_contract() {
+    let project = project();
+    project.write("weak.vplan", "vplan 1\ncheck nothing: true\n");
+    refused(&project, "lint", &["--contract", "weak.vplan"]);
+    // Moved, with a change on the way.
+    project.remove("contracts/verify.vplan").remove("contracts/part.vplan");
+    refused(&project, "lint", &["--contract", "weak.vplan"]);
+}
+
+#[test]
+fn another_contract_of_the_repository() {
+    let files = [
+        ("contracts/verify.vplan", "vplan 1\ncheck a: true a\ncheck b: true b\n"),
+        ("other.vplan", "vplan 1\ncheck b: true b\n"),
+    ];
+    let project = Project::git_with(&files);
+    project.write("x", "1");
+    // Who asks may have several contracts: it is said, and narrows nothing.
+    let plain = project.run(&[PLAIN, &["--contract", "other.vplan", "--require", "full"]].concat());
+    assert_eq!(said(plain.exits(0), "contract_weakened").unwrap()["effect"], "note");
+    project.run(&[ROUND, &["--contract", "other.vplan"]].concat()).exits(44);
+    // What it was at the base itself counts as ever.
+    project.write("other.vplan", "vplan 1\ncheck c: true\n");
+    project.run(&[PLAIN, &["--contract", "other.vplan", "--require", "full"]].concat()).exits(44);
+}
+
+#[test]
+fn a_contract_at_the_base_that_says_nothing() {
+    let project = Project::git_with(&[("contracts/verify.vplan", "vplan 1\nchekc a: true\n")]);
+    project.write("contracts/verify.vplan", "vplan 1\ncheck a: true\n");
+    let plain = project.run(PLAIN);
+    let caveat = said(plain.exits(0), "base_contract_unreadable").unwrap();
+    assert_eq!(caveat["effect"], "narrows");
+    assert!(caveat["message"].as_str().unwrap().contains("contracts/verify.vplan:2"), "{caveat}");
+    project.run(&[PLAIN, &["--require", "full"]].concat()).exits(44);
+    let round = project.run(ROUND);
+    assert_eq!(said(round.exits(44), "base_contract_unreadable").unwrap()["effect"], "incomplete");
+}
+
+#[test]
+fn an_import_of_the_base_that_is_not_to_be_had() {
+    let import = format!("import \"git+https://example.org/x?rev={}#a.vplan\" as x\n", "1a".repeat(20));
+    let project = Project::git_with(&[("contracts/verify.vplan", &format!("vplan 1\n{import}check a: true\n"))]);
+    project.write("contracts/verify.vplan", "vplan 1\ncheck a: true\n");
+    let caveat = said(&project.run(PLAIN), "base_contract_unreadable").unwrap();
+    assert!(caveat["message"].as_str().unwrap().contains("`vplan lock`"), "{caveat}");
+    project.run(ROUND).exits(44);
+}
+
+#[test]
+fn commits_do_not_hide_it() {
+    let project = project();
+    let base = project.git(&["rev-parse", "HEAD"]);
+    project.write("contracts/verify.vplan", STRICT.replace("  exit 0\n", "  severity warning\n"));
+    project.commit("weaker");
+    refused(&project, "lint", &["--base", &base]);
+}
+
+#[test]
+fn names_of_files_do_not_hide_it() {
+    let project = changed("  exit 0\n", "  severity warning\n");
+    for flags in [&["--changed", "src/a"][..], &["--all"], &["--changed-none"], &["--staged"]] {
+        refused(&project, "lint", flags);
+    }
+}
+
+#[test]
+fn a_symlink_does_not_hide_it() {
+    let project = Project::git_with(&[("real/strict.vplan", "vplan 1\ncheck a: true\n"), ("src", "1")]);
+    project.symlink("contracts", "real").symlink("real/verify.vplan", "strict.vplan").commit("links");
+    project.write("real/strict.vplan", "vplan 1\ncheck b: echo\n");
+    refused(&project, "a", &[]);
+    // A symlink that comes instead of the file.
+    let project = Project::contract("vplan 1\ncheck a: true\n");
+    project.write(".vplan/weak.vplan", "vplan 1\ncheck b: echo\n").remove("contracts/verify.vplan");
+    project.symlink("contracts/verify.vplan", "../.vplan/weak.vplan");
+    refused(&project, "a", &[]);
+}
+
+#[test]
+fn a_saved_plan_does_not_hide_it() {
+    let project = changed("  exit 0\n", "  severity warning\n");
+    project.run(&["plan", "-o", "../plan.json"]).exits(0);
+    let text = project.read("../plan.json");
+    let mut plan: Value = serde_json::from_str(&text).unwrap();
+    plan.as_object_mut().unwrap().remove("caveats").unwrap();
+    project.write("../plan.json", plan.to_string());
+    refused(&project, "lint", &["--plan", "../plan.json"]);
+}
+
+#[test]
+fn what_strengthens_or_means_the_same_says_nothing() {
+    let edits: [(&str, &str); 9] = [
+        ("vplan 1\n", "vplan 1\n# A comment.\n"),
+        ("check build: true build\n", "check more: true more\ncheck build: true build\n"),
+        ("    timeout 1m\n", "    timeout 30s\n"),
+        ("  exit 0\n", "  exit 0\n  describe \"what it does\"\n"),
+        ("whenChangedAny \"src/**\" {", "whenChangedAny \"src/**\" \"more/**\" {"),
+        ("  budget 5m\n", "  budget 1m\n"),
+        ("check lint {", "check lint-it {"),
+        ("  deny \"secret/**\"\n", "  deny \"secret/**\" \"more/**\"\n"),
+        ("check slow {\n  run true slow\n  tags slow\n}\n", "check slow2 {\n  run true slow\n  tags slow\n}\n"),
+    ];
+    for (from, to) in edits {
+        let project = changed(from, to);
+        for flags in [PLAIN, ROUND] {
+            let ran = project.run(&[flags, &["--require", "full"]].concat());
+            assert!(ran.exits(0).json().get("caveats").is_none(), "{to}: {}", ran.out());
+        }
+    }
+}
+
+#[test]
+fn what_the_change_does_not_meet_says_nothing() {
+    let project = changed("whenChangedAny \"src/**\" {", "whenChangedAny \"lib/**\" {");
+    project.write("src/a", "1\n").write("other", "2\n");
+    assert_eq!(said(&project.run(PLAIN), "contract_weakened"), None);
+}
+
+#[test]
+fn a_first_contract_is_said_where_a_round_is_recorded() {
+    let project = Project::git_with(&[("x", "1")]);
+    project.write("contracts/verify.vplan", "vplan 1\ncheck a: true\n");
+    assert_eq!(said(&project.run(PLAIN), "base_contract_missing"), None);
+    let round = project.run(ROUND);
+    assert_eq!(said(round.exits(0), "base_contract_missing").unwrap()["effect"], "note");
+}
+
+/// The digest that `check` prints.
+fn digest(project: &Project) -> String {
+    let answer = project.run(&["check", "--format", "json"]).exits(0).json();
+    answer["contract"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_person_accepts_it_for_a_subject() {
+    let project = changed("  exit 0\n", "  severity warning\n");
+    let now = digest(&project);
+    project.run(&["gate", "accept", "--subject", "S", "--contract", &now]).exits(2).warns("has had no round");
+    let round = project.run(ROUND);
+    let way_out = said(round.exits(44), "contract_weakened").unwrap()["wayOut"].as_str().unwrap().to_owned();
+    assert!(way_out.contains(&format!("vplan gate accept --subject S --contract {now}")), "{way_out}");
+    let feedback = round.json()["feedback"].to_string();
+    assert!(feedback.contains("asks for less"), "{feedback}");
+    for hidden in ["accept", "allow-contract-change", now.as_str()] {
+        assert!(!feedback.contains(hidden), "{feedback}");
+        project.run(&["feedback"]).never_says(hidden);
+    }
+    project.run(&["gate", "accept", "--subject", "S", "--contract", &now]).exits(0).says(&now);
+    let round = project.run(ROUND);
+    assert_eq!(said(round.exits(0), "contract_weakened").unwrap()["effect"], "note");
+    assert_eq!(round.json()["coverage"], "full");
+    // Of another subject nothing was said, nor of another contract: an import is a part of it.
+    project.run(&["run", "--subject", "T"]).exits(44);
+    project.write("contracts/part.vplan", "vplan 1\n");
+    project.run(ROUND).exits(44);
+    project.run(&["gate", "show", "--format", "json"]).exits(0).json();
+}
+
+#[test]
+fn a_person_accepts_it_on_the_command_line() {
+    let project = changed("  exit 0\n", "  severity warning\n");
+    let flag = format!("--allow-contract-change={}", digest(&project));
+    let ran = project.run(&[PLAIN, &["--require", "full", &flag]].concat());
+    assert_eq!(said(ran.exits(0), "contract_weakened").unwrap()["effect"], "note");
+    project.run(&[ROUND, &[&flag[..]]].concat()).exits(0);
+    let other = format!("--allow-contract-change=sha256:{}", "0".repeat(64));
+    project.run(&[PLAIN, &["--require", "full", &other]].concat()).exits(44);
+    project.run(&["run", "--allow-contract-change"]).exits(2).warns("names no contract");
+    project.run(&["run", "--allow-contract-change=1234"]).exits(2);
+}
+
+#[test]
+fn a_loop_does_not_begin_under_a_weaker_contract() {
+    let project = changed("  exit 0\n", "  severity warning\n");
+    let flags = ["loop", "--fix", "cat", "--format", "json", "--max-rounds", "1"];
+    let ran = project.run(&flags);
+    assert_eq!(ran.exits(21).json()["report"]["verdict"], "incomplete");
+    project.run(&[&flags[..], &["--allow-contract-change"]].concat()).exits(21);
+    let flag = format!("--allow-contract-change={}", digest(&project));
+    project.run(&[&flags[..], &[&flag]].concat()).exits(0);
+}
+
+#[test]
+fn a_fixer_reads_nothing_of_the_way_out() {
+    let project = changed("  exit 0\n", "  severity warning\n");
+    project.script("../fix.sh", "#!/bin/sh\ncat >> ../seen\necho 3 > src/a\n");
+    project.run(&["loop", "--fix", "../fix.sh", "--max-rounds", "2"]).exits(21).says("asks for less");
+    let seen = project.read("../seen");
+    assert!(seen.contains("asks for less") && !seen.contains("accept") && !seen.contains("allow-contract"), "{seen}");
+}
+
+#[test]
+fn shards_that_are_joined_say_it_once() {
+    let project = changed("  exit 0\n", "  severity warning\n");
+    for shard in ["1/2", "2/2"] {
+        project.run(&["run", "--shard", shard, "--records", &format!("../r{}", &shard[..1])]).exits(0);
+    }
+    let report = |n: u8| {
+        let runs = std::fs::read_dir(project.path(format!("../r{n}/runs"))).unwrap();
+        runs.flatten().map(|e| e.path().join("report.json")).find(|p| p.is_file()).unwrap().display().to_string()
+    };
+    let merged = project.run(&["merge", &report(1), &report(2), "--format", "json"]);
+    let answer = merged.exits(0).json();
+    assert_eq!((answer["caveats"].as_array().unwrap().len(), &answer["coverage"]), (1, &"narrowed".into()));
+    project.run(&["merge", &report(1), &report(2), "--require", "full"]).exits(44);
+}
+
+#[test]
+fn ci_sees_it() {
+    let project = changed("  exit 0\n", "  severity warning\n");
+    let summary = project.path("../summary");
+    let run = project
+        .vplan(&["run", "--base", "HEAD"])
+        .env("GITHUB_ACTIONS", "true")
+        .env("CI", "true")
+        .env("GITHUB_STEP_SUMMARY", &summary)
+        .run();
+    run.exits(0).warns("::warning title=contract_weakened::");
+    assert!(project.read("../summary").contains("asks for less"));
+}
