@@ -2,7 +2,8 @@
 //!
 //! The inputs are the data sets `select` and `tier` and the contract `tests/golden/settings.vplan` under many requests; their
 //! digests stand in `tests/golden/digests.json`. `UPDATE_GOLDEN=1` adds those that are new. One that is there may only change
-//! with the version of plans (`plan::document::VERSION`), because then every digest does.
+//! with the version of plans (`plan::document::VERSION`), because then every digest does; those of version 1 stand in
+//! `tests/golden/version-1`, where `tests/plan_version_1.rs` reads them.
 
 use crate::support::Project;
 use serde_json::{Value, json};

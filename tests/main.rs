@@ -24,6 +24,8 @@ mod judged;
 mod modes;
 mod outputs;
 mod plan_files;
+mod plan_identity;
+mod plan_version_1;
 mod props;
 mod html;
 mod init;

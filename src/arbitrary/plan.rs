@@ -17,7 +17,7 @@ use crate::plan::Plan;
 use crate::plan::compile::{Compiled, compile};
 use crate::plan::facts::{Answer, Certainty, Facts, Question};
 use crate::plan::proposal::Proposal;
-use crate::plan::request::{Boundary, Mode, Request, Risk as RiskLevel, Selector, Skip};
+use crate::plan::request::{Boundary, ChangedIn, Mode, Request, Risk as RiskLevel, Selector, Skip};
 use proptest::prelude::*;
 use std::sync::Arc;
 
@@ -309,19 +309,32 @@ pub fn request() -> impl Strategy<Value = Request> {
         0..4,
     );
     let mode = prop::sample::select(&[Mode::Contract, Mode::Contract, Mode::Contract, Mode::Fallback, Mode::Off][..]);
-    (role, changes(), risk, boundaries, 0_u8..3, explicit, mode, any::<[bool; 2]>()).prop_map(
-        |(role, changed, risk, boundaries, min_tier, explicit, mode, [keep_going, no_recover])| Request {
-            role,
-            changed,
-            risk,
-            boundaries,
-            min_tier,
-            explicit,
-            mode,
-            keep_going,
-            no_recover,
-            inferred: vec![("inferred-test".to_owned(), command("make test"))],
-            ..Request::default()
+    let source = prop::sample::select(
+        &[
+            (None, None),
+            (Some(ChangedIn::Tracked), None),
+            (Some(ChangedIn::WorkTree), None),
+            (Some(ChangedIn::WorkTree), Some("0123456789abcdef0123456789abcdef01234567")),
+            (Some(ChangedIn::Index), Some("0000000000000000000000000000000000000000000000000000000000000000")),
+        ][..],
+    );
+    (role, changes(), risk, boundaries, 0_u8..3, explicit, mode, any::<[bool; 2]>(), source).prop_map(
+        |(role, changed, risk, boundaries, min_tier, explicit, mode, [keep_going, no_recover], (changed_in, base))| {
+            Request {
+                role,
+                changed,
+                changed_in,
+                base: base.map(str::to_owned),
+                risk,
+                boundaries,
+                min_tier,
+                explicit,
+                mode,
+                keep_going,
+                no_recover,
+                inferred: vec![("inferred-test".to_owned(), command("make test"))],
+                ..Request::default()
+            }
         },
     )
 }

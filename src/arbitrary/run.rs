@@ -37,9 +37,11 @@ pub fn plan(steps: Vec<Step>) -> Plan {
     let contract =
         ContractRef { digest: Digest::of(b""), imports: Vec::new(), path: "contracts/verify.vplan".to_owned() };
     let request = RequestRecord {
+        base: None,
         boundaries: Vec::new(),
         changed: Vec::new().into(),
         changed_from: None,
+        changed_in: None,
         explicit: Vec::new(),
         min_tier: 0,
         mode: Mode::Contract,
@@ -62,7 +64,7 @@ pub fn plan(steps: Vec<Step>) -> Plan {
         rewrites: Vec::new(),
         steps,
         tiers: Vec::new(),
-        version: 1,
+        version: crate::plan::canonical::VERSION,
     })
 }
 

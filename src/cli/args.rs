@@ -510,10 +510,10 @@ pub enum Allowed {
 #[command(next_help_heading = "Plan")]
 pub struct Saved {
     /// Run this plan file, if its request still gives the same plan here. Its digest says which plan it is, not that it may
-    /// do what the contract does not allow.
+    /// do what the contract does not allow. `--jobs` and `--keep-going` say how it is run, whatever the file says.
     #[arg(long, value_name = "FILE", conflicts_with_all = [
         "role", "risk", "milestone_end", "run_end", "last", "min_tier", "command", "commands_from", "mode", "only", "skip",
-        "reason", "jobs", "budget", "keep_going", "no_recover", "no_preflight", "source",
+        "reason", "budget", "no_recover", "no_preflight", "source",
     ])]
     pub plan: Option<PathBuf>,
     /// Run the saved plan although it would be another one today; the report says in what.

@@ -13,11 +13,14 @@ use crate::base::diagnostic::{Code, Diagnostic};
 use crate::base::source::{Source, Sources};
 use crate::base::span::Place;
 use crate::base::word::visible;
-use crate::effect::changes::{BaseRevision, ChangeSource};
+use crate::effect::changes::{self, BaseRevision, ChangeError, ChangeSource, Gathered};
 use crate::effect::files;
+use crate::effect::git::environment;
 use crate::effect::load::{self, LoadError, Loaded, Site, Wanted};
 use crate::lang::command::parse_command;
 use crate::plan::Plan;
+use crate::plan::canonical::FIRST;
+use crate::plan::caveat::Caveat;
 use crate::plan::document::Form;
 use crate::plan::drift::{Difference, drift};
 use crate::plan::error::TAMPERED;
@@ -105,12 +108,12 @@ pub struct Opened {
 /// # Errors
 /// A file that is none, a contract that is missing or invalid, a plan that would be another one today (exit 4).
 pub fn open(global: &Global, args: &Run, path: &Path, terminal: &Terminal) -> Result<Opened, Failure> {
-    let plan = read_plan(path)?;
+    let mut plan = read_plan(path)?;
     let site = locate(global)?;
     let mut session = gather(global, args, site, &plan)?;
     session.leave_out(path);
     let as_is = session.loaded.is_none() && plan.contract.is_some();
-    let differences = if as_is { Vec::new() } else { compare(&mut session, &args.request, &plan) };
+    let differences = if as_is { Vec::new() } else { compare(&mut session, &args.request, &mut plan) };
     session::deny(&plan, &args.request.deny)?;
     if !differences.is_empty() && !args.saved.allow_drift {
         terminal.note(&account(&differences));
@@ -122,7 +125,20 @@ pub fn open(global: &Global, args: &Run, path: &Path, terminal: &Terminal) -> Re
         let help = "make the plan again, or run the saved one all the same with `--allow-drift`";
         return Err(Failure::new(Exit::Drift.code(), "vplan::plan::drift", message).help(help));
     }
+    schedule(&mut plan, &args.request)?;
     Ok(Opened { session, plan, saved: SavedPlan { as_is, drift: differences } })
+}
+
+/// How the plan is run: as the command line says, where it does. In version 1 that is a part of the plan.
+fn schedule(plan: &mut Plan, asked: &Asked) -> Result<(), Failure> {
+    let policy = &plan.policy;
+    let (jobs, fail_fast) = (asked.jobs.unwrap_or(policy.jobs), policy.fail_fast && !asked.keep_going);
+    if plan.version == FIRST && (jobs, fail_fast) != (policy.jobs, policy.fail_fast) {
+        let message = "in a plan of version 1, `--jobs` and `--keep-going` are part of the plan";
+        return Err(Failure::usage("vplan::usage::plan", message).help("make the plan again: then it is of version 2"));
+    }
+    (plan.policy.jobs, plan.policy.fail_fast) = (jobs, fail_fast);
+    Ok(())
 }
 
 /// One line a field, and how many more there are.
@@ -135,9 +151,10 @@ pub fn account(differences: &[Difference]) -> String {
     text
 }
 
-fn compare(session: &mut Session, asked: &Asked, plan: &Plan) -> Vec<Difference> {
+/// In what the plan would be another one today. What is to be said of today's plan is said of it too: a file can leave that out.
+fn compare(session: &mut Session, asked: &Asked, plan: &mut Plan) -> Vec<Difference> {
     // What kept the plan from being made again, and first the likely reason for it.
-    let misfit = |session: &Session, failure: Failure| {
+    let misfit = |session: &Session, plan: &Plan, failure: Failure| {
         let digest = |found: Option<&Digest>| found.map(ToString::to_string);
         let saved = digest(plan.contract.as_ref().map(|c| &c.digest));
         let present = digest(session.contract().map(|c| &c.digest));
@@ -151,8 +168,10 @@ fn compare(session: &mut Session, asked: &Asked, plan: &Plan) -> Vec<Difference>
     let preflight = !plan.policy.recover.is_empty();
     let present = match session.make(asked, Asking::Recorded, preflight) {
         Ok((present, _)) => present,
-        Err(failure) => return misfit(session, failure),
+        Err(failure) => return misfit(session, plan, failure),
     };
+    let more: Vec<Caveat> = present.caveats.iter().filter(|c| !plan.caveats.contains(c)).cloned().collect();
+    plan.caveats.extend(more);
     if present.digest == plan.digest {
         return Vec::new();
     }
@@ -162,21 +181,44 @@ fn compare(session: &mut Session, asked: &Asked, plan: &Plan) -> Vec<Difference>
     }
 }
 
-/// The recorded request, with the present contract and changes.
-fn gather(global: &Global, args: &Run, site: Site, plan: &Plan) -> Result<Session, Failure> {
+/// Where the changes are looked for: in version 2 where the plan says, against the commit that it names; version 1 knew names only.
+fn source(plan: &Plan) -> ChangeSource {
     let record = &plan.request;
-    let source = match &record.changed_from {
+    if plan.version != FIRST {
+        let recorded = |place| ChangeSource::Recorded { place, base: record.base.clone() };
+        return record.changed_in.map_or(ChangeSource::None, recorded);
+    }
+    match &record.changed_from {
         None => ChangeSource::None,
+        // Against HEAD, which is what it meant.
         Some(ChangedFrom::WorkTree) => ChangeSource::WorkTree,
         Some(ChangedFrom::Staged) => ChangeSource::Staged,
         Some(ChangedFrom::All) => ChangeSource::All,
         Some(ChangedFrom::Base(base)) if base == "auto" => ChangeSource::Base(BaseRevision::Auto),
         Some(ChangedFrom::Base(base)) => ChangeSource::Base(BaseRevision::Revision(base.clone())),
-    };
-    let mut gathered = session::gather_from(&site, Some(&source))?;
-    if record.changed_from.is_none() {
-        gathered.changes = record.changed.clone();
     }
+}
+
+/// The changes as they are now; what the caller named, and what cannot be compared in another repository, as the plan has it.
+fn gathered(site: &Site, args: &Run, plan: &Plan) -> Result<Gathered, Failure> {
+    let git = site.git.as_ref();
+    let named = || {
+        let none = session::gather_from(site, Some(&ChangeSource::None))?;
+        Ok(Gathered { changes: plan.request.changed.clone(), ..none })
+    };
+    match source(plan) {
+        ChangeSource::None => named(),
+        source => match changes::gather(Some(&source), git, &environment) {
+            Err(ChangeError::NotFetched { .. }) if args.saved.plan_as_is => named(),
+            answer => answer.map_err(session::changes_unknown),
+        },
+    }
+}
+
+/// The recorded request, with the present contract and changes.
+fn gather(global: &Global, args: &Run, site: Site, plan: &Plan) -> Result<Session, Failure> {
+    let record = &plan.request;
+    let gathered = gathered(&site, args, plan)?;
     let wanted = Wanted {
         contract: global.contract.as_deref(),
         revision: args.request.contract_from.as_deref(),
@@ -188,6 +230,9 @@ fn gather(global: &Global, args: &Run, site: Site, plan: &Plan) -> Result<Sessio
         role: Some(record.role.clone()),
         changed: gathered.changes.clone(),
         changed_from: record.changed_from.clone(),
+        changed_in: gathered.place,
+        base: gathered.compared_with().map(ToString::to_string),
+        in_version_1: plan.version == FIRST,
         risk: record.risk,
         boundaries: record.boundaries.clone(),
         min_tier: record.min_tier,
@@ -197,7 +242,7 @@ fn gather(global: &Global, args: &Run, site: Site, plan: &Plan) -> Result<Sessio
         mode: record.mode,
         only: record.only.iter().map(|o| session::selector(o)).collect(),
         skip: record.skip.clone(),
-        // The contract is the same or it is drift; these two then say the same as when the plan was made.
+        // The contract is the same or it is drift; all of these then say the same as when the plan was made.
         jobs: Some(plan.policy.jobs),
         budget_ms: plan.policy.budget_ms,
         keep_going: !plan.policy.fail_fast,

@@ -90,6 +90,9 @@ impl Session {
             role: asked.role.clone(),
             changed: gathered.changes.clone(),
             changed_from: changed_from(asked),
+            changed_in: gathered.place,
+            base: gathered.compared_with().map(ToString::to_string),
+            in_version_1: false,
             risk: match asked.risk {
                 Risk::Low => request::Risk::Low,
                 Risk::Medium => request::Risk::Medium,
@@ -215,7 +218,7 @@ impl Session {
             return;
         };
         let Ok(below) = real.strip_prefix(&self.site.root) else { return };
-        if self.request.changed_from.is_some() {
+        if self.request.changed_in.is_some() {
             let files = self.request.changed.files().iter();
             let others = files.filter(|f| f.path.as_bytes() != below.as_os_str().as_bytes()).cloned().collect();
             self.request.changed = ChangeSet::new(others);
@@ -281,7 +284,8 @@ pub(super) fn gather_from(site: &Site, source: Option<&ChangeSource>) -> Result<
 
 /// The failure of a change that nobody can tell.
 pub(super) fn changes_unknown(error: ChangeError) -> Failure {
-    Failure::usage(error.code(), error.to_string()).helped(error.help())
+    let exit = if matches!(error, ChangeError::NotFetched { .. }) { Exit::Drift } else { Exit::Usage };
+    Failure::new(exit.code(), error.code(), error.to_string()).helped(error.help())
 }
 
 fn source(asked: &Asked) -> Result<Option<ChangeSource>, Failure> {

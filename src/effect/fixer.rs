@@ -156,9 +156,11 @@ fn plan(fixer: &Fixer<'_>) -> Plan {
         omitted: Vec::new(),
         policy: Policy { budget_ms: None, fail_fast: true, jobs: 1, recover: Vec::new(), recover_contract: false },
         request: RequestRecord {
+            base: None,
             boundaries: Vec::new(),
             changed: ChangeSet::default(),
             changed_from: None,
+            changed_in: None,
             explicit: Vec::new(),
             min_tier: 0,
             mode: Mode::Off,
@@ -171,6 +173,6 @@ fn plan(fixer: &Fixer<'_>) -> Plan {
         rewrites: Vec::new(),
         steps: vec![step],
         tiers: Vec::new(),
-        version: 1,
+        version: crate::plan::canonical::VERSION,
     }
 }

@@ -1,24 +1,9 @@
 //! What identifies a plan?
 
-use super::facts::Fact;
-use super::request::RequestRecord;
-use super::{ContractRef, Note, Omitted, Plan, Policy, Reason, Rewrite, Step, Tier};
+use super::canonical::{Form, value};
+use super::{Plan, Rewrite};
 use crate::base::canon::{Digest, Hasher, to_canonical, write_canonical};
-use serde::ser::SerializeSeq;
-use serde::{Serialize, Serializer};
 use std::io::{BufWriter, Write};
-
-/// The plan without annotations (source positions, `describe`, the digest itself): what the digest covers.
-#[must_use]
-pub fn without_annotations(plan: &Plan) -> Plan {
-    let mut plan = plan.clone();
-    plan.digest = None;
-    plan.caveats = Vec::new();
-    plan.steps.iter_mut().for_each(strip_step);
-    plan.omitted.iter_mut().for_each(strip_omitted);
-    plan.tiers.iter_mut().for_each(strip_tier);
-    plan
-}
 
 /// The digest of a plan's canonical form.
 #[must_use]
@@ -26,7 +11,7 @@ pub fn digest(plan: &Plan) -> Digest {
     // Writing into a hasher cannot fail, and plans have string keys only.
     let mut writer = BufWriter::with_capacity(1 << 16, Hasher::default());
     let _ = write_to(plan, &mut writer);
-    writer.into_inner().map(Hasher::finish).unwrap_or_else(|_| Digest::of_value(&without_annotations(plan)))
+    writer.into_inner().map(Hasher::finish).unwrap_or_else(|_| Digest::of_value(&value(plan)))
 }
 
 /// Sets the plan's digest.
@@ -41,88 +26,7 @@ pub fn seal(mut plan: Plan) -> Plan {
 /// # Errors
 /// What the writer reports.
 pub fn write_to(plan: &Plan, writer: impl Write) -> std::io::Result<()> {
-    write_canonical(&Bare::of(plan), writer)
-}
-
-fn strip_step(step: &mut Step) {
-    step.describe = None;
-    step.source = None;
-    step.reasons.iter_mut().for_each(strip_reason);
-}
-
-fn strip_omitted(omitted: &mut Omitted) {
-    omitted.file = None;
-    omitted.line = None;
-    omitted.reasons.iter_mut().for_each(strip_reason);
-}
-
-fn strip_tier(tier: &mut Tier) {
-    tier.triggers.iter_mut().for_each(strip_reason);
-}
-
-fn strip_reason(reason: &mut Reason) {
-    reason.file = None;
-    reason.line = None;
-}
-
-/// A plan without annotations that borrows everything large, so that sealing does not double a plan of 100,000 files.
-/// The fields are those of [`Plan`], in their order.
-#[derive(Serialize)]
-struct Bare<'a> {
-    #[serde(flatten)]
-    head: Head<'a>,
-    rewrites: &'a [Rewrite],
-    #[serde(flatten)]
-    tail: Tail<'a>,
-}
-
-/// What stands before the rewrites.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Head<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    contract: &'a Option<ContractRef>,
-    facts: &'a [Fact],
-    #[serde(skip_serializing_if = "<[Note]>::is_empty")]
-    notes: &'a [Note],
-    omitted: Stripped<'a, Omitted>,
-    policy: &'a Policy,
-    request: &'a RequestRecord,
-}
-
-/// What stands behind them.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Tail<'a> {
-    steps: Stripped<'a, Step>,
-    tiers: Stripped<'a, Tier>,
-    version: u32,
-}
-
-impl<'a> Bare<'a> {
-    fn of(plan: &'a Plan) -> Self {
-        // Without `..`, so that a new field of a plan cannot be forgotten here.
-        let Plan {
-            caveats: _,
-            contract,
-            digest: _,
-            facts,
-            notes,
-            omitted,
-            policy,
-            request,
-            rewrites,
-            steps,
-            tiers,
-            version,
-        } = plan;
-        let omitted = Stripped(omitted, strip_omitted);
-        Bare {
-            head: Head { contract, facts, notes, omitted, policy, request },
-            rewrites,
-            tail: Tail { steps: Stripped(steps, strip_step), tiers: Stripped(tiers, strip_tier), version: *version },
-        }
-    }
+    write_canonical(&Form::of(plan), writer)
 }
 
 /// The digest of a plan that is rewritten again and again: only its steps change, and its rewrites grow. Everything before the
@@ -138,7 +42,7 @@ impl Growing {
     /// Of a plan with the rewrites that it has.
     #[must_use]
     pub fn of(plan: &Plan) -> Self {
-        let Bare { head, rewrites, tail: _ } = Bare::of(plan);
+        let Form { head, rewrites, tail: _ } = Form::of(plan);
         let head = to_canonical(&head);
         let mut growing = Self { seen: Hasher::default(), empty: true };
         growing.see(head.strip_suffix('}').unwrap_or_default());
@@ -158,7 +62,7 @@ impl Growing {
     /// The digest of the plan with all these rewrites and its steps as they are now; its own list of rewrites is not looked at.
     #[must_use]
     pub fn digest(&self, plan: &Plan) -> Digest {
-        let tail = to_canonical(&Bare::of(plan).tail);
+        let tail = to_canonical(&Form::of(plan).tail);
         let mut all = self.clone();
         all.see("],");
         all.see(tail.strip_prefix('{').unwrap_or_default());
@@ -171,24 +75,12 @@ impl Growing {
     }
 }
 
-/// A list whose items are stripped one at a time.
-struct Stripped<'a, T>(&'a [T], fn(&mut T));
-
-impl<T: Serialize + Clone> Serialize for Stripped<'_, T> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut list = serializer.serialize_seq(Some(self.0.len()))?;
-        for item in self.0 {
-            let mut item = item.clone();
-            (self.1)(&mut item);
-            list.serialize_element(&item)?;
-        }
-        list.end()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::canonical::without_annotations;
+    use crate::plan::request::{ChangedFrom, ChangedIn};
+    use crate::plan::{Omitted, Reason, Tier};
     use crate::recover::bare::plan_of_words;
 
     fn reason(line: usize) -> Reason {
@@ -212,6 +104,9 @@ mod tests {
             reasons: vec![reason(line)],
         }];
         plan.tiers = vec![Tier { reasons: vec!["trigger t".into()], tier: 1, triggers: vec![reason(line)] }];
+        plan.request.changed_from = Some(ChangedFrom::Base(format!("b{line}")));
+        plan.policy.jobs = u32::try_from(line).unwrap() + 1;
+        plan.policy.fail_fast = line == 1;
         plan
     }
 
@@ -221,11 +116,11 @@ mod tests {
         assert_ne!(one, other);
         assert_eq!(digest(&one), digest(&other));
         assert_eq!(without_annotations(&one), without_annotations(&other));
-        assert_eq!(digest(&one), Digest::of_value(&without_annotations(&one)));
-        let bare = without_annotations(&one);
-        let places = serde_json::to_string(&bare).unwrap();
-        for word in ["\"file\"", "\"line\"", "\"describe\"", "\"source\"", "\"digest\""] {
-            assert!(!places.contains(word), "{word}");
+        assert_eq!(digest(&one), digest(&without_annotations(&one)));
+        assert_eq!(digest(&one), Digest::of_value(&value(&one)));
+        let places = serde_json::to_string(&value(&one)).unwrap();
+        for word in ["file", "line", "describe", "source", "digest", "changedFrom", "jobs", "failFast"] {
+            assert!(!places.contains(&format!("\"{word}\"")), "{word}");
         }
         let mut written = Vec::new();
         write_to(&one, &mut written).unwrap();
@@ -261,7 +156,7 @@ mod tests {
     fn what_is_no_annotation_changes_it() {
         let plan = annotated(1);
         type Change = (&'static str, fn(&mut Plan));
-        let changes: [Change; 7] = [
+        let changes: [Change; 9] = [
             ("a step", |p| p.steps[0].command.push('x')),
             ("the order of steps", |p| p.steps.reverse()),
             ("a step's reason", |p| p.steps[0].reasons[0].condition.push('x')),
@@ -269,11 +164,33 @@ mod tests {
             ("whether that narrows", |p| p.omitted[0].narrows = true),
             ("a trigger", |p| p.tiers[0].triggers[0].condition.push('x')),
             ("the role", |p| p.request.role.push('x')),
+            ("the base", |p| p.request.base = Some("0".repeat(40))),
+            ("where git looked", |p| p.request.changed_in = Some(ChangedIn::Index)),
         ];
         for (name, change) in changes {
             let mut other = plan.clone();
             change(&mut other);
             assert_ne!(digest(&other), digest(&plan), "{name}");
         }
+    }
+
+    /// What version 1 took for a part of the plan still is one in its plans.
+    #[test]
+    fn version_1_has_the_names_and_the_schedule() {
+        let mut plan = annotated(1);
+        plan.version = 1;
+        type Change = (&'static str, fn(&mut Plan));
+        let changes: [Change; 4] = [
+            ("how the base was found", |p| p.request.changed_from = Some(ChangedFrom::WorkTree)),
+            ("jobs", |p| p.policy.jobs += 1),
+            ("fail-fast", |p| p.policy.fail_fast = false),
+            ("the version", |p| p.version = 2),
+        ];
+        for (name, change) in changes {
+            let mut other = plan.clone();
+            change(&mut other);
+            assert_ne!(digest(&other), digest(&plan), "{name}");
+        }
+        assert_eq!(digest(&plan), Digest::of_value(&value(&plan)));
     }
 }

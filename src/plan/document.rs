@@ -1,6 +1,8 @@
 //! In which forms is a plan written and read?
 
 use super::Plan;
+use super::canonical::FIRST;
+pub use super::canonical::VERSION;
 use super::digest::{digest, write_to};
 use super::error::{self, CONFLICT, DOCUMENT, DocumentError, PlanError, SYNTAX, TAMPERED};
 use super::kdl::text::conflicts;
@@ -8,9 +10,6 @@ use super::kdl::{from_kdl, to_kdl};
 use super::sound::{Unfit, sound};
 use crate::base::span::Span;
 use crate::base::word::visible;
-
-/// The version of plan documents that this program writes and reads.
-pub const VERSION: u32 = 1;
 
 /// The plan as one JSON document on one line, with its annotations and its digest, without a final newline.
 #[must_use]
@@ -113,7 +112,7 @@ fn read_json(text: &str) -> Result<Plan, DocumentError> {
         return Err(DocumentError::new(CONFLICT, found.message, help).at(found.span));
     }
     match serde_json::from_str::<Versioned>(text) {
-        Ok(Versioned { version }) if version.as_u64() == Some(u64::from(VERSION)) => {}
+        Ok(Versioned { version }) if version.as_u64().is_some_and(|version| is_known(version)) => {}
         Ok(Versioned { version }) => return Err(other_version(&version.to_string())),
         Err(error) => return Err(fault(&error)),
     }
@@ -146,10 +145,15 @@ fn place(text: &str, error: &serde_json::Error) -> Span {
     Span::new(at, end)
 }
 
+/// Whether plans of this version are read.
+pub(super) fn is_known(version: impl Into<i128>) -> bool {
+    (i128::from(FIRST)..=i128::from(VERSION)).contains(&version.into())
+}
+
 /// The fault of a plan that another vplan wrote.
 pub(super) fn other_version(version: &str) -> DocumentError {
     let newer = version.parse::<u64>().is_ok_and(|v| v > u64::from(VERSION));
-    let message = format!("this plan has version {version}, known is {VERSION}");
+    let message = format!("this plan has version {version}, known are {FIRST} and {VERSION}");
     let help = if newer { "it was written by a newer vplan: read it with that one" } else { "make the plan again" };
     DocumentError::new(error::VERSION, message, Some(help.to_owned()))
 }

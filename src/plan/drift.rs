@@ -1,7 +1,7 @@
 //! In which fields do two plans differ? One line a field, for people who must decide whether a saved plan still fits.
 
 use super::Plan;
-use super::digest::without_annotations;
+use super::canonical::value;
 use crate::base::word::visible;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -38,7 +38,6 @@ impl std::fmt::Display for Difference {
 /// Empty exactly when their digests are the same.
 #[must_use]
 pub fn drift(saved: &Plan, present: &Plan) -> Vec<Difference> {
-    let value = |plan: &Plan| serde_json::to_value(without_annotations(plan)).unwrap_or_default();
     let mut found = Vec::new();
     differences("", Some(&value(saved)), Some(&value(present)), &mut found);
     found

@@ -4,7 +4,7 @@ use super::compile::{Asked, Input};
 use super::error::{self, PlanError};
 use super::proposal::Proposal;
 use super::request::{Mode, Request, RequestRecord, Selector};
-use super::{ContractRef, Note, Origin, Plan, Policy, step};
+use super::{ContractRef, Note, Origin, Plan, Policy, canonical, step};
 use crate::base::canon::Digest;
 use crate::base::command::Command;
 use crate::base::path::RepoPath;
@@ -126,14 +126,16 @@ impl<'a> Input<'a> {
             policy: Policy {
                 budget_ms: lesser(request.budget_ms, self.contract.limits.budget_ms),
                 fail_fast: !request.keep_going,
-                jobs: request.jobs.or(self.contract.limits.jobs).unwrap_or(1).max(1),
+                jobs: request.jobs.or(self.contract.limits.jobs).unwrap_or(Policy::JOBS).max(1),
                 recover: if request.no_recover { Vec::new() } else { recover.rules.clone() },
                 recover_contract: recover.contract,
             },
             request: RequestRecord {
+                base: request.base.clone().filter(|_| !request.in_version_1),
                 boundaries,
                 changed: request.changed.clone(),
                 changed_from: request.changed_from.clone(),
+                changed_in: request.changed_in.filter(|_| !request.in_version_1),
                 explicit: request.explicit.iter().map(Command::to_text).collect(),
                 min_tier: request.min_tier,
                 mode: request.mode,
@@ -146,7 +148,7 @@ impl<'a> Input<'a> {
             rewrites: Vec::new(),
             steps: Vec::new(),
             tiers: Vec::new(),
-            version: 1,
+            version: if request.in_version_1 { canonical::FIRST } else { canonical::VERSION },
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod changed;
 
+pub mod canonical;
 pub mod caveat;
 pub mod compile;
 pub mod contains;
@@ -43,7 +44,8 @@ use serde::{Deserialize, Serialize};
 
 /// A frozen, totally ordered list of steps and all it was made from (engine.md sections 3 and 13).
 ///
-/// What `vplan plan` prints is what `vplan run` executes and what recovery rewrites. Annotations, which the digest leaves out, are marked.
+/// What `vplan plan` prints is what `vplan run` executes and what recovery rewrites. Annotations, which the digest leaves out, are
+/// marked; [`canonical`] says which there are.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Plan {
@@ -73,9 +75,20 @@ pub struct Plan {
     pub steps: Vec<Step>,
     /// The tiers reached, ascending, and why.
     pub tiers: Vec<Tier>,
-    /// The version of this shape: 1.
-    #[schemars(extend("const" = 1))]
+    /// The version of this shape: 2, or 1 in a plan that an older vplan made.
+    #[schemars(extend("enum" = [1, 2]))]
     pub version: u32,
+}
+
+impl Plan {
+    /// Whether the caller named the changed files, so that they were not looked for.
+    #[must_use]
+    pub fn is_change_named(&self) -> bool {
+        match self.version {
+            canonical::FIRST => self.request.changed_from.is_none(),
+            _ => self.request.changed_in.is_none(),
+        }
+    }
 }
 
 /// Which contract a plan was made from.
@@ -110,14 +123,31 @@ pub struct Policy {
     /// Time for the whole run in milliseconds, if it is limited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget_ms: Option<u64>,
-    /// Whether the first failure in plan order ends the run.
+    /// Annotation: whether the first failure in plan order ends the run.
+    #[serde(default = "fail_fast")]
     pub fail_fast: bool,
-    /// Steps side by side, at least 1.
+    /// Annotation: steps side by side, at least 1.
+    #[serde(default = "jobs")]
     pub jobs: u32,
     /// The rewrite rules that may be used, in the order in which they are tried.
     pub recover: Vec<String>,
     /// Whether a contract's own checks may be dropped.
     pub recover_contract: bool,
+}
+
+impl Policy {
+    /// `jobs` of who does not say.
+    pub const JOBS: u32 = 1;
+    /// `failFast` of who does not say.
+    pub const FAIL_FAST: bool = true;
+}
+
+fn jobs() -> u32 {
+    Policy::JOBS
+}
+
+fn fail_fast() -> bool {
+    Policy::FAIL_FAST
 }
 
 /// A tier that was reached.

@@ -55,7 +55,19 @@ pub enum Selector {
     Tag(String),
 }
 
-/// Where git found the changed files. What the caller named itself has no such source, and is never looked up again.
+/// Where git looked for the changed files. What the caller named itself was not looked for, and never is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ChangedIn {
+    /// In the work tree, which was compared with the base.
+    WorkTree,
+    /// In the index, which was compared with the base.
+    Index,
+    /// Nowhere: every tracked file counts as changed, and nothing is compared.
+    Tracked,
+}
+
+/// How the source of the changed files was called when the plan was made.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 pub enum ChangedFrom {
@@ -118,8 +130,14 @@ pub struct Request {
     pub role: Option<String>,
     /// The changed files.
     pub changed: ChangeSet,
-    /// Where git found them, if it did.
+    /// How their source was called, if git found them.
     pub changed_from: Option<ChangedFrom>,
+    /// Where git looked for them, if it did.
+    pub changed_in: Option<ChangedIn>,
+    /// The commit that they were compared with, in full, if they were.
+    pub base: Option<String>,
+    /// Whether the plan is made in version 1, to be compared with a saved one of that version.
+    pub in_version_1: bool,
     /// The risk level.
     pub risk: Risk,
     /// The boundaries, sorted, each once.
@@ -152,13 +170,20 @@ pub struct Request {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RequestRecord {
+    /// The commit that the change was compared with, in full; absent where nothing was: for files that the caller named, for every
+    /// tracked file, and on a branch without commits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<String>,
     /// The boundaries, sorted.
     pub boundaries: Vec<Boundary>,
     /// The changed files, sorted.
     pub changed: ChangeSet,
-    /// Where git found them, so that a saved plan can be compared with the present changes; absent when the caller named them.
+    /// Annotation: how their source was called, `work-tree`, `staged`, `all` or `base:NAME`; absent when the caller named them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changed_from: Option<ChangedFrom>,
+    /// Where git looked for them, so that a saved plan can be compared with the present changes; absent when the caller named them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed_in: Option<ChangedIn>,
     /// Explicit commands in normal form.
     pub explicit: Vec<String>,
     /// The least tier.

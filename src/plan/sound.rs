@@ -1,8 +1,10 @@
 //! May a plan from a file be executed as it stands? Whatever compiling and recovery can never give is refused, so that a
 //! forged plan with a right digest gains nothing that a contract could not say.
 
+use super::canonical::FIRST;
 use super::error::UNFIT;
 use super::order::check_order;
+use super::request::ChangedIn;
 use super::{Plan, Step};
 use crate::base::command::{is_env_name, to_text};
 use crate::base::path::RepoPath;
@@ -62,10 +64,29 @@ pub fn sound(plan: &Plan) -> Result<(), Unfit> {
     {
         return whole("contract", "the contract's path is none of the repository's".to_owned());
     }
+    if let Err(message) = base_is_sound(plan) {
+        return whole("request", message.to_owned());
+    }
     if plan.request.min_tier > 2 || plan.tiers.iter().any(|t| t.tier > 2) {
         return whole("tiers", "tiers are 0, 1 and 2".to_owned());
     }
     Ok(())
+}
+
+/// Whether what the change was compared with is what a plan of its version can say.
+fn base_is_sound(plan: &Plan) -> Result<(), &'static str> {
+    let request = &plan.request;
+    match (&request.base, request.changed_in) {
+        (None, None) => Ok(()),
+        _ if plan.version == FIRST => Err("a plan of version 1 has neither `base` nor `changedIn`"),
+        (None, Some(_)) => Ok(()),
+        (Some(_), None | Some(ChangedIn::Tracked)) => Err("nothing is compared with the `base`"),
+        (Some(id), _) => {
+            let hex = |b: u8| matches!(b, b'0'..=b'9' | b'a'..=b'f');
+            let whole = matches!(id.len(), 40 | 64) && id.bytes().all(hex);
+            if whole { Ok(()) } else { Err("`base` is no id of a commit, in full") }
+        }
+    }
 }
 
 type Wrong = (&'static str, String);

@@ -30,9 +30,11 @@ pub fn bare_plan(commands: &[Command]) -> Plan {
             recover_contract: false,
         },
         request: RequestRecord {
+            base: None,
             boundaries: Vec::new(),
             changed: Default::default(),
             changed_from: None,
+            changed_in: None,
             explicit: commands.iter().map(Command::to_text).collect(),
             min_tier: 0,
             mode: Default::default(),
@@ -45,7 +47,7 @@ pub fn bare_plan(commands: &[Command]) -> Plan {
         rewrites: Vec::new(),
         steps,
         tiers: Vec::new(),
-        version: 1,
+        version: crate::plan::canonical::VERSION,
     }
 }
 

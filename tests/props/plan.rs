@@ -11,7 +11,7 @@ use vplan::base::change::{ChangeSet, ChangedFile, Status};
 use vplan::base::word::is_unsafe_to_show;
 use vplan::contract::condition::holds;
 use vplan::contract::{Body, Check, Contract, Test};
-use vplan::plan::digest::{digest, seal, without_annotations};
+use vplan::plan::digest::{digest, seal};
 use vplan::plan::document::{canonical, from_json, to_json, to_json_pretty};
 use vplan::plan::explain::Options;
 use vplan::plan::explain::graph::{dot, mermaid};
@@ -136,7 +136,7 @@ fn mutations(value: &Value, path: &str, out: &mut Vec<(String, Value)>, rebuild:
 }
 
 fn is_annotation(path: &str) -> bool {
-    path == "/digest"
+    ["/digest", "/request/changedFrom", "/policy/jobs", "/policy/failFast"].contains(&path)
         || path.ends_with("/describe")
         || path.contains("/source/")
         || path.ends_with("/line")
@@ -338,6 +338,8 @@ proptest! {
         use vplan::plan::StepSource;
         let mut other = p.clone();
         other.digest = None;
+        other.request.changed_from = Some(vplan::plan::request::ChangedFrom::Base(words.clone() + "x"));
+        (other.policy.jobs, other.policy.fail_fast) = (u32::try_from(line).unwrap(), !other.policy.fail_fast);
         for step in &mut other.steps {
             step.describe = Some(words.clone());
             step.source = Some(StepSource { column: line, file: words.clone(), line });
@@ -353,7 +355,7 @@ proptest! {
 
     #[test]
     fn the_canonical_form_is_that_of_the_standard(p in plan()) {
-        let bare = serde_json::to_value(without_annotations(&p)).unwrap();
+        let bare = vplan::plan::canonical::value(&p);
         let independent = serde_json_canonicalizer::to_string(&bare).unwrap();
         prop_assert_eq!(canonical(&p), independent);
         prop_assert_eq!(Some(Digest::of(canonical(&p).as_bytes())), p.digest.clone());
@@ -363,9 +365,9 @@ proptest! {
     fn hash_injective_encoding(p in plan()) {
         prop_assert_eq!(from_json(&to_json(&p)), Ok(p.clone()));
         prop_assert_eq!(from_json(&to_json_pretty(&p)), Ok(p.clone()));
-        let forged = Plan { version: 1, request: vplan::plan::request::RequestRecord { role: "other".into(), ..p.request.clone() }, ..p.clone() };
+        let forged = Plan { request: vplan::plan::request::RequestRecord { role: "other".into(), ..p.request.clone() }, ..p.clone() };
         prop_assert!(from_json(&to_json(&forged)).is_err());
-        let other = Plan { version: 2, ..p.clone() };
+        let other = Plan { version: 3, ..p.clone() };
         prop_assert!(from_json(&to_json(&seal(other))).is_err());
         let unknown = to_json(&p).replacen('{', "{\"more\":1,", 1);
         prop_assert!(from_json(&unknown).is_err());

@@ -267,7 +267,8 @@ fn schema(kind: &Kind) -> Json {
         RecursiveTransform(lenient).transform(&mut schema);
     }
     RecursiveTransform(plain).transform(&mut schema);
-    schema.insert("$id".to_owned(), format!("urn:vplan:schema:{}:1", kind.name).into());
+    let version = if kind.name == "plan" { crate::plan::canonical::VERSION } else { 1 };
+    schema.insert("$id".to_owned(), format!("urn:vplan:schema:{}:{version}", kind.name).into());
     schema.insert("title".to_owned(), format!("vplan {}", kind.name).into());
     schema.insert("description".to_owned(), kind.about.into());
     schema

@@ -164,7 +164,7 @@ fn standing(run: &Summary, report: &Report, plan: &Plan) -> Option<String> {
         }
         // Whoever names no change verifies nothing, and could always do so.
         Verdict::NothingToVerify if plan.request.mode == Mode::Off => "mode is off: it verified nothing",
-        Verdict::NothingToVerify if plan.request.changed_from.is_none() => {
+        Verdict::NothingToVerify if plan.is_change_named() => {
             "it verified nothing, for changes that were named by hand"
         }
         Verdict::Passed | Verdict::NothingToVerify => return None,

@@ -4,12 +4,14 @@ pub mod base;
 pub mod ci;
 pub mod kept;
 pub mod list;
+pub mod recorded;
 
 use super::git::error::GitError;
 use super::git::object::Oid;
 use super::git::{Git, Lookup, is_record};
 use crate::base::change::{ChangeSet, ChangedFile, Status, split_status};
 use crate::base::word::visible;
+use crate::plan::request::ChangedIn;
 use list::{ListError, ListFormat, MAX_CHANGED};
 
 /// Where the changed files come from.
@@ -36,6 +38,13 @@ pub enum ChangeSource {
     All,
     /// No file.
     None,
+    /// What a saved plan says.
+    Recorded {
+        /// Where git looks.
+        place: ChangedIn,
+        /// The id of the commit to compare with, in full; `None` where there was no commit yet.
+        base: Option<String>,
+    },
 }
 
 /// What `--base` names.
@@ -56,6 +65,8 @@ pub struct Gathered {
     pub description: String,
     /// What `base` questions are about: the merge base with `--base`, else HEAD. `None` without git or without a commit.
     pub base: Option<Oid>,
+    /// Where git looked for them; `None` for what the caller named.
+    pub place: Option<ChangedIn>,
     /// Remarks for people: which variable named the base.
     pub notes: Vec<String>,
     /// Nobody named a source.
@@ -69,9 +80,19 @@ impl Gathered {
     pub fn is_empty_by_default(&self) -> bool {
         self.by_default && self.changes.is_empty()
     }
+
+    fn found_in(self, place: ChangedIn) -> Self {
+        Self { place: Some(place), ..self }
+    }
+
+    /// The commit that the changed files were compared with, if they were compared with one.
+    #[must_use]
+    pub fn compared_with(&self) -> Option<&Oid> {
+        self.base.as_ref().filter(|_| matches!(self.place, Some(ChangedIn::WorkTree | ChangedIn::Index)))
+    }
 }
 
-/// Why the changed files are not known. All of them are usage errors (exit 2).
+/// Why the changed files are not known. All of them are usage errors (exit 2), but for a commit of a saved plan (exit 4).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChangeError {
     /// Git cannot say.
@@ -94,6 +115,14 @@ pub enum ChangeError {
         /// Its value.
         value: String,
     },
+    /// The commit that a saved plan names is not here.
+    #[error("the plan's change is compared with the commit {commit}, which is not in this clone")]
+    NotFetched {
+        /// The commit.
+        commit: String,
+        /// The command that brings it, if a remote is known.
+        fetch: Option<String>,
+    },
     /// More than the cap.
     #[error("more than {MAX_CHANGED} changed files")]
     TooMany,
@@ -109,6 +138,7 @@ impl ChangeError {
             ChangeError::List(_) => "vplan::changes::list",
             ChangeError::NoCiBase => "vplan::changes::no_ci_base",
             ChangeError::CiBaseMissing { .. } => "vplan::changes::ci_base_missing",
+            ChangeError::NotFetched { .. } => "vplan::changes::not_fetched",
             ChangeError::TooMany => "vplan::changes::too_many",
         }
     }
@@ -130,6 +160,10 @@ impl ChangeError {
             }
             ChangeError::CiBaseMissing { value, .. } => {
                 format!("fetch it first: `git fetch origin {}`", visible(value.as_bytes()))
+            }
+            ChangeError::NotFetched { fetch: Some(fetch), .. } => format!("fetch it first: `{fetch}`"),
+            ChangeError::NotFetched { fetch: None, .. } => {
+                "fetch it from the repository in which the plan was made; several remotes, or none, could have it".to_owned()
             }
             ChangeError::TooMany => "narrow the change, or verify it in parts".to_owned(),
         })
@@ -157,6 +191,7 @@ pub fn gather(
         }
         ChangeSource::From { bytes, format, nul } => given(list::parse(bytes, *format, *nul)?, "a list of paths", git),
         ChangeSource::None => given(Vec::new(), "no changed file, as asked", git),
+        ChangeSource::Recorded { place, base } => recorded::gather(repository(git)?, *place, base.as_deref())?,
     };
     if gathered.changes.len() > MAX_CHANGED {
         return Err(ChangeError::TooMany);
@@ -182,7 +217,7 @@ fn work_tree(git: &Git) -> Result<Gathered, ChangeError> {
         Some(id) => format!("the work tree against `HEAD` ({})", id.short()),
         None => "the work tree, on a branch without commits".to_owned(),
     };
-    Ok(done(without_records(files, false)?, description, head))
+    Ok(done(without_records(files, false)?, description, head).found_in(ChangedIn::WorkTree))
 }
 
 fn staged(git: &Git) -> Result<Gathered, ChangeError> {
@@ -192,12 +227,13 @@ fn staged(git: &Git) -> Result<Gathered, ChangeError> {
         Some(id) => format!("what is staged against `HEAD` ({})", id.short()),
         None => "what is staged, on a branch without commits".to_owned(),
     };
-    Ok(done(without_records(files, true)?, description, head))
+    Ok(done(without_records(files, true)?, description, head).found_in(ChangedIn::Index))
 }
 
 fn all(git: &Git) -> Result<Gathered, ChangeError> {
     let files = git.tracked()?.into_iter().map(|path| ChangedFile { path, status: Status::Modified }).collect();
-    Ok(done(without_records(files, true)?, "every tracked file".to_owned(), git.head()?))
+    let description = "every tracked file".to_owned();
+    Ok(done(without_records(files, true)?, description, git.head()?).found_in(ChangedIn::Tracked))
 }
 
 fn since_base(git: &Git, revision: &BaseRevision, lookup: Lookup<'_>) -> Result<Gathered, ChangeError> {
@@ -205,7 +241,8 @@ fn since_base(git: &Git, revision: &BaseRevision, lookup: Lookup<'_>) -> Result<
     let files = git.worktree_against(Some(&commit))?;
     let shown = visible(name.as_bytes());
     let description = format!("the work tree against the merge base of `{shown}` and `HEAD` ({})", commit.short());
-    Ok(Gathered { notes, ..done(without_records(files, false)?, description, Some(commit)) })
+    let gathered = done(without_records(files, false)?, description, Some(commit));
+    Ok(Gathered { notes, ..gathered.found_in(ChangedIn::WorkTree) })
 }
 
 /// What a change began from.
@@ -282,7 +319,8 @@ fn given(files: Vec<ChangedFile>, description: &str, git: Result<&Git, &GitError
 }
 
 fn done(files: Vec<ChangedFile>, description: String, base: Option<Oid>) -> Gathered {
-    Gathered { changes: ChangeSet::new(files), description, base, notes: Vec::new(), by_default: false }
+    let changes = ChangeSet::new(files);
+    Gathered { changes, description, base, place: None, notes: Vec::new(), by_default: false }
 }
 
 /// vplan's own records are never a change; one that git tracks is a mistake.

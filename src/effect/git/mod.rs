@@ -293,6 +293,16 @@ impl Git {
         Ok(String::from_utf8_lossy(&output).lines().map(str::to_owned).collect())
     }
 
+    /// The names of the remotes that can stand in a proposed command line unquoted.
+    ///
+    /// # Errors
+    /// What git says.
+    pub fn remotes(&self) -> Result<Vec<String>, GitError> {
+        let output = self.ask(&["remote"])?;
+        let names = String::from_utf8_lossy(&output).lines().map(str::to_owned).collect::<Vec<_>>();
+        Ok(names.into_iter().filter(|name| error::is_branch_name(name)).collect())
+    }
+
     /// The difference between a tree and the index.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 use super::VERSION;
 use crate::base::canon::Digest;
 use crate::plan::Plan;
-use crate::plan::digest::without_annotations;
+use crate::plan::canonical::value;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -84,9 +84,7 @@ pub struct PlanDiff {
 /// Compares two plans.
 #[must_use]
 pub fn compare(old: &Plan, new: &Plan) -> PlanDiff {
-    let (old, new) = (without_annotations(old), without_annotations(new));
-    let value = |plan: &Plan| serde_json::to_value(plan).unwrap_or_default();
-    let (a, b) = (value(&old), value(&new));
+    let (a, b) = (value(old), value(new));
     let list = |value: &Value, name: &str| value.get(name).and_then(Value::as_array).cloned().unwrap_or_default();
     let of = |name: &str, key: &str| members(&list(&a, name), &list(&b, name), key);
     let mut steps = of("steps", "id");
@@ -107,8 +105,8 @@ pub fn compare(old: &Plan, new: &Plan) -> PlanDiff {
         equal: false,
         facts: of("facts", "question"),
         kind: "plans",
-        new: Some(crate::plan::digest::digest(&new)),
-        old: Some(crate::plan::digest::digest(&old)),
+        new: Some(crate::plan::digest::digest(new)),
+        old: Some(crate::plan::digest::digest(old)),
         omitted: of("omitted", "id"),
         other,
         reasons,
@@ -244,6 +242,7 @@ mod tests {
         new.steps[0].describe = Some("an annotation".to_owned());
         new.steps[1].reasons[0].condition = "use".to_owned();
         new.policy.jobs = 4;
+        new.policy.budget_ms = Some(1);
         new.request.role = "tester".to_owned();
         let diff = compare(&old, &new);
         let field = &diff.steps.changed[0].fields[0];
@@ -254,7 +253,7 @@ mod tests {
         assert_eq!(diff.steps.changed.len(), 1);
         assert_eq!(diff.reasons.iter().map(|c| c.name.as_str()).collect::<Vec<_>>(), ["b"]);
         let other: Vec<&str> = diff.other.iter().map(|f| f.field.as_str()).collect();
-        assert_eq!(other, ["policy.jobs", "request.role"]);
+        assert_eq!(other, ["policy.budgetMs", "request.role"]);
     }
 
     #[test]

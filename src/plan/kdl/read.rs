@@ -1,7 +1,7 @@
 //! Which plan does a KDL text hold? The types of the plan say how each node is to be read, and every fault has its place.
 
 use super::super::Plan;
-use super::super::document::{VERSION, checked, other_version};
+use super::super::document::{checked, is_known, other_version};
 use super::super::error::{CONFLICT, DOCUMENT, DocumentError, SYNTAX};
 use super::text::{Entry, Node, Value, parse};
 use super::write::LIST;
@@ -20,7 +20,7 @@ fn plan(text: &str) -> Result<(Plan, Vec<Node>), DocumentError> {
     })?;
     let version = find(&nodes, "version").and_then(|node| node.entries.first());
     match version.map(|entry| (entry, &entry.value)) {
-        Some((_, Value::Integer(version))) if *version == i128::from(VERSION) => {}
+        Some((_, Value::Integer(version))) if is_known(*version) => {}
         Some((entry, Value::Integer(version))) => return Err(other_version(&version.to_string()).at(entry.span())),
         _ => {
             let message = "this is no plan: it does not say its version".to_owned();

@@ -96,8 +96,8 @@ fn faults_have_their_place() {
     let good = to_kdl(&plan(vec![step("zero"), one]));
     assert!(from_kdl(&good).is_ok(), "{good}");
     for (from, to, code, message, at) in [
-        ("version 1", "version 2", error::VERSION, "this plan has version 2, known is 1", "2"),
-        ("version 1", "", error::DOCUMENT, "this is no plan: it does not say its version", ""),
+        ("version 2", "version 3", error::VERSION, "this plan has version 3, known are 1 and 2", "3"),
+        ("version 2", "", error::DOCUMENT, "this is no plan: it does not say its version", ""),
         ("role \"worker\"", "role \"other\"", error::TAMPERED, "the plan says its digest is ", "\"sha256:"),
         ("role \"worker\"", "role worker", "", "", ""),
         ("role \"worker\"", "/* a comment */ role \\\n \"worker\" // here", "", "", ""),

@@ -36,7 +36,7 @@ fn plan(steps: Vec<Step>) -> Plan {
         rewrites: Vec::new(),
         steps,
         tiers: Vec::new(),
-        version: 1,
+        version: crate::plan::canonical::VERSION,
     })
 }
 

@@ -1,0 +1,228 @@
+//! Which of a plan's fields are its identity? What is verified, for which change, and why; not where it was written or how it is run.
+//!
+//! | key | version 1 | version 2 |
+//! |---|---|---|
+//! | `request.base`, `request.changedIn` | there are none | in |
+//! | `request.changedFrom` | in | annotation |
+//! | `policy.jobs`, `policy.failFast` | in | annotations |
+//! | `caveats`, `digest`, places (`source`, `file`, `line`), `describe` | annotations | annotations |
+//!
+//! Version 1 is only read: what is planned has version 2. A field of a plan is in its canonical form exactly when a struct below has it.
+
+use super::facts::Fact;
+use super::proposal::ProposalRef;
+use super::request::{Boundary, ChangedIn, Mode, RequestRecord, Risk, Skip};
+use super::{ContractRef, Note, Omitted, Plan, Policy, Reason, Rewrite, Step, Tier};
+use crate::base::change::ChangeSet;
+use serde::ser::SerializeSeq;
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+
+/// The first version, in which the name of a base and the schedule were part of a plan.
+pub const FIRST: u32 = 1;
+/// The version of plans that this program makes.
+pub const VERSION: u32 = 2;
+
+/// The canonical form of a plan, borrowed: sealing does not double a plan of 100,000 files. The fields are those of [`Plan`], in
+/// their order.
+#[derive(Serialize)]
+pub(super) struct Form<'a> {
+    /// What stands before the rewrites.
+    #[serde(flatten)]
+    pub head: Head<'a>,
+    /// The rewrites.
+    pub rewrites: &'a [Rewrite],
+    /// What stands behind them.
+    #[serde(flatten)]
+    pub tail: Tail<'a>,
+}
+
+/// What stands before the rewrites.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Head<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    contract: &'a Option<ContractRef>,
+    facts: &'a [Fact],
+    #[serde(skip_serializing_if = "<[Note]>::is_empty")]
+    notes: &'a [Note],
+    omitted: Stripped<'a, Omitted>,
+    policy: By<'a, Policy, PolicyForm<'a>>,
+    request: By<'a, RequestRecord, RequestForm<'a>>,
+}
+
+/// What stands behind them.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Tail<'a> {
+    steps: Stripped<'a, Step>,
+    tiers: Stripped<'a, Tier>,
+    version: u32,
+}
+
+/// By version: all fields, or those that version 2 keeps.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum By<'a, First, Second> {
+    First(&'a First),
+    Second(Second),
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct PolicyForm<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    budget_ms: Option<u64>,
+    recover: &'a [String],
+    recover_contract: bool,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct RequestForm<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    base: &'a Option<String>,
+    boundaries: &'a [Boundary],
+    changed: &'a ChangeSet,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changed_in: Option<ChangedIn>,
+    explicit: &'a [String],
+    min_tier: u8,
+    mode: Mode,
+    only: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    proposal: &'a Option<ProposalRef>,
+    risk: Risk,
+    role: &'a str,
+    skip: &'a [Skip],
+}
+
+impl<'a> Form<'a> {
+    /// Of a plan.
+    pub fn of(plan: &'a Plan) -> Self {
+        // Without `..`, so that a new field of a plan cannot be forgotten here.
+        let Plan {
+            caveats: _,
+            contract,
+            digest: _,
+            facts,
+            notes,
+            omitted,
+            policy,
+            request,
+            rewrites,
+            steps,
+            tiers,
+            version,
+        } = plan;
+        let omitted = Stripped(omitted, strip_omitted);
+        let (policy, request) = match *version {
+            FIRST => (By::First(policy), By::First(request)),
+            _ => (By::Second(PolicyForm::of(policy)), By::Second(RequestForm::of(request))),
+        };
+        Form {
+            head: Head { contract, facts, notes, omitted, policy, request },
+            rewrites,
+            tail: Tail { steps: Stripped(steps, strip_step), tiers: Stripped(tiers, strip_tier), version: *version },
+        }
+    }
+}
+
+impl<'a> PolicyForm<'a> {
+    fn of(policy: &'a Policy) -> Self {
+        let Policy { budget_ms, fail_fast: _, jobs: _, recover, recover_contract } = policy;
+        Self { budget_ms: *budget_ms, recover, recover_contract: *recover_contract }
+    }
+}
+
+impl<'a> RequestForm<'a> {
+    fn of(request: &'a RequestRecord) -> Self {
+        let RequestRecord {
+            base,
+            boundaries,
+            changed,
+            changed_from: _,
+            changed_in,
+            explicit,
+            min_tier,
+            mode,
+            only,
+            proposal,
+            risk,
+            role,
+            skip,
+        } = request;
+        Self {
+            base,
+            boundaries,
+            changed,
+            changed_in: *changed_in,
+            explicit,
+            min_tier: *min_tier,
+            mode: *mode,
+            only,
+            proposal,
+            risk: *risk,
+            role,
+            skip,
+        }
+    }
+}
+
+/// The canonical form as a value, for who compares plans field by field.
+#[must_use]
+pub fn value(plan: &Plan) -> Value {
+    serde_json::to_value(Form::of(plan)).unwrap_or_default()
+}
+
+/// The plan without annotations: one that has the same digest and says nothing else.
+#[must_use]
+pub fn without_annotations(plan: &Plan) -> Plan {
+    let mut plan = plan.clone();
+    plan.digest = None;
+    plan.caveats = Vec::new();
+    plan.steps.iter_mut().for_each(strip_step);
+    plan.omitted.iter_mut().for_each(strip_omitted);
+    plan.tiers.iter_mut().for_each(strip_tier);
+    if plan.version != FIRST {
+        plan.request.changed_from = None;
+        (plan.policy.jobs, plan.policy.fail_fast) = (Policy::JOBS, Policy::FAIL_FAST);
+    }
+    plan
+}
+
+fn strip_step(step: &mut Step) {
+    step.describe = None;
+    step.source = None;
+    step.reasons.iter_mut().for_each(strip_reason);
+}
+
+fn strip_omitted(omitted: &mut Omitted) {
+    omitted.file = None;
+    omitted.line = None;
+    omitted.reasons.iter_mut().for_each(strip_reason);
+}
+
+fn strip_tier(tier: &mut Tier) {
+    tier.triggers.iter_mut().for_each(strip_reason);
+}
+
+fn strip_reason(reason: &mut Reason) {
+    reason.file = None;
+    reason.line = None;
+}
+
+/// A list whose items are stripped one at a time.
+struct Stripped<'a, T>(&'a [T], fn(&mut T));
+
+impl<T: Serialize + Clone> Serialize for Stripped<'_, T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut list = serializer.serialize_seq(Some(self.0.len()))?;
+        for item in self.0 {
+            let mut item = item.clone();
+            (self.1)(&mut item);
+            list.serialize_element(&item)?;
+        }
+        list.end()
+    }
+}

@@ -1,0 +1,117 @@
+//! A saved plan whose annotations were edited: its digest stays, and so must what is looked at before it runs.
+
+use crate::support::Project;
+use serde_json::{Value, json};
+use vplan::plan::digest::seal;
+use vplan::plan::document::to_json;
+
+const CONTRACT: &str = "vplan 1\ncheck lint: true\nwhenChangedAny \"src/**\" {\n  check unit: false\n}\n";
+
+/// A plan for a change of `README` alone, as edited; then `src/a` changes, which the plan has no check for.
+fn edited(edit: impl Fn(&mut Value)) -> Project {
+    let project = Project::git_with(&[("contracts/verify.vplan", CONTRACT), ("README", ""), ("src/a", "")]);
+    project.write("README", "changed");
+    project.run(&["plan", "--base", "HEAD", "-o", "../p.json"]).exits(0);
+    let mut plan: Value = serde_json::from_str(&project.read("../p.json")).unwrap();
+    edit(&mut plan);
+    project.write("../p.json", plan.to_string());
+    project.run(&["run", "--plan", "../p.json"]).exits(0).says("1 passed");
+    project.write("src/a", "broken");
+    project
+}
+
+#[test]
+fn a_plan_that_no_longer_says_how_its_base_was_called_is_compared_all_the_same() {
+    let edits: [(&str, fn(&mut Value)); 5] = [
+        ("as it was", |_| {}),
+        ("without", |p| drop(p["request"].as_object_mut().unwrap().remove("changedFrom"))),
+        ("staged", |p| p["request"]["changedFrom"] = json!("staged")),
+        ("all", |p| p["request"]["changedFrom"] = json!("all")),
+        ("another", |p| p["request"]["changedFrom"] = json!("base:no-such-branch")),
+    ];
+    for (name, edit) in edits {
+        let ran = edited(edit).run(&["run", "--plan", "../p.json"]);
+        assert!(ran.exits(4).err().contains("request.changed.src/a"), "{name}: {}", ran.err());
+    }
+}
+
+#[test]
+fn a_plan_without_its_base_or_with_another_one_is_refused() {
+    let edits: [(&str, fn(&mut Value)); 5] = [
+        ("no base", |p| drop(p["request"].as_object_mut().unwrap().remove("base"))),
+        ("another base", |p| p["request"]["base"] = json!("0".repeat(40))),
+        ("no place", |p| drop(p["request"].as_object_mut().unwrap().remove("changedIn"))),
+        ("another place", |p| p["request"]["changedIn"] = json!("index")),
+        ("another version", |p| p["version"] = json!(1)),
+    ];
+    let project = Project::git_with(&[("contracts/verify.vplan", CONTRACT)]);
+    project.write("README", "changed");
+    project.run(&["plan", "--base", "HEAD", "-o", "../p.json"]).exits(0);
+    let plan: Value = serde_json::from_str(&project.read("../p.json")).unwrap();
+    for (name, edit) in edits {
+        let mut plan = plan.clone();
+        edit(&mut plan);
+        let ran = project.write("../f.json", plan.to_string()).run(&["run", "--plan", "../f.json", "--allow-drift"]);
+        assert!(ran.exits(4).err().contains("the plan says its digest is"), "{name}: {}", ran.err());
+    }
+    // With a digest of its own, too, where it says what no planner says.
+    let edits: [(&str, fn(&mut Value), &str); 7] = [
+        ("a name", |p| p["request"]["base"] = json!("main"), "no id of a commit"),
+        ("an option", |p| p["request"]["base"] = json!("--upload-pack=touch x"), "no id of a commit"),
+        ("a part of an id", |p| p["request"]["base"] = json!("0123456789ab"), "no id of a commit"),
+        ("in capitals", |p| p["request"]["base"] = json!("A".repeat(40)), "no id of a commit"),
+        (
+            "nothing looked at",
+            |p| drop(p["request"].as_object_mut().unwrap().remove("changedIn")),
+            "nothing is compared",
+        ),
+        ("every file", |p| p["request"]["changedIn"] = json!("tracked"), "nothing is compared"),
+        ("version 1", |p| p["version"] = json!(1), "a plan of version 1 has neither"),
+    ];
+    for (name, edit, says) in edits {
+        let mut plan = plan.clone();
+        edit(&mut plan);
+        project.write("../f.json", to_json(&seal(serde_json::from_value(plan).unwrap())));
+        let ran = project.run(&["run", "--plan", "../f.json", "--allow-drift"]);
+        assert!(ran.exits(2).err().contains(says), "{name}: {}", ran.err());
+    }
+    // A commit that is nowhere is not passed over.
+    let mut nowhere = plan.clone();
+    nowhere["request"]["base"] = json!("0".repeat(40));
+    project.write("../f.json", to_json(&seal(serde_json::from_value(nowhere).unwrap())));
+    project.run(&["run", "--plan", "../f.json", "--allow-drift"]).exits(4).warns("vplan::changes::not_fetched");
+    // The id of something else than a commit is none.
+    let tree = project.git(&["rev-parse", "HEAD^{tree}"]);
+    let mut other = plan;
+    other["request"]["base"] = json!(tree);
+    project.write("../f.json", to_json(&seal(serde_json::from_value(other).unwrap())));
+    project.run(&["run", "--plan", "../f.json", "--allow-drift"]).exits(4).warns("vplan::changes::not_fetched");
+}
+
+/// How it is run is an annotation: what that cannot do is make a failure a pass, or be more than a command line may ask for.
+#[test]
+fn a_schedule_in_a_plan_file_makes_no_failure_a_pass() {
+    let project = Project::contract("vplan 1\ncheck a: false\ncheck b: true\n");
+    project.run(&["plan", "--changed-none", "-o", "../p.json"]).exits(0);
+    let plan: Value = serde_json::from_str(&project.read("../p.json")).unwrap();
+    for (jobs, fail_fast, exit) in [(1, true, 40), (1, false, 40), (256, true, 40), (0, true, 2), (257, true, 2)] {
+        let mut plan = plan.clone();
+        plan["policy"]["jobs"] = json!(jobs);
+        plan["policy"]["failFast"] = json!(fail_fast);
+        project.write("../p.json", plan.to_string()).run(&["run", "--plan", "../p.json"]).exits(exit);
+    }
+}
+
+/// A run for changes that were named by hand verifies nothing, whatever the plan beside its report says of them afterwards.
+#[test]
+fn a_recorded_plan_that_says_another_source_of_its_changes_verifies_nothing() {
+    let project = Project::contract("vplan 1\nwhenChangedAny \"src/**\" {\n  check unit: false\n}\n");
+    project.write("src/a", "broken");
+    let report = project.run(&["run", "--changed-none", "--format", "json"]).exits(0).json();
+    project.run(&["status", "--require", "verified"]).exits(44);
+    let file = format!(".vplan/runs/{}/plan.json", report["runId"].as_str().unwrap());
+    let mut plan: Value = serde_json::from_str(&project.read(&file)).unwrap();
+    plan["request"]["changedFrom"] = json!("work-tree");
+    project.write(&file, plan.to_string());
+    project.run(&["status", "--require", "verified"]).exits(44);
+}
