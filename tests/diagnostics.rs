@@ -862,6 +862,7 @@ const MALFORMED: &[(&str, &[(&str, &str)])] = &[
     ("recover {\n  on\n}\ncheck a: true\n", &[("lang::unknown_statement", "on")]),
     ("gate {\n  on-exhausted alow\n}\ncheck a: true\n", &[("lang::unknown_word", "alow")]),
     ("gate {\n  confirmations 0\n}\ncheck a: true\n", &[("lang::bad_number", "0")]),
+    ("gate {\n  same-failure 1\n}\ncheck a: true\n", &[("lang::bad_number", "1")]),
     ("judge-with\ncheck a: true\n", &[("lang::command_empty", "")]),
     ("check a: true && false\n", &[("lang::command_operator", "&&")]),
     ("check a: cd x && make\n", &[("lang::command_operator", "&&")]),

@@ -177,6 +177,12 @@ fn what_loosens_and_what_tightens() {
             ("gate: retries 3 -> 2", "rounds of repair"),
         ),
         (
+            block("gate", &["same-failure 2"]),
+            plain.clone(),
+            ("gate: same-failure 2 -> 3", ""),
+            ("gate: same-failure 3 -> 2", ""),
+        ),
+        (
             plain.clone(),
             block("gate", &["on-exhausted escalate"]),
             ("gate: on-exhausted fail -> escalate", ""),

@@ -148,10 +148,11 @@ fn a_run_is_a_round() {
         assert_eq!((&report["feedback"]["attemptNumber"], &report["decision"]), (&json!(attempt), &json!(decision)));
         assert_eq!((&report["verdictCode"], &report["others"]), (&json!(40), &json!([{"counter": 1, "subject": "S"}])));
     }
-    let report = run(&project, &["--subject", "T"], 22);
+    let report = run(&project, &["--subject", "T"], 21);
     let memo = project.read(&format!(".vplan/runs/{}/stop.md", report["runId"].as_str().unwrap()));
     assert!(memo.contains("grep -q ok flag"), "{memo}");
-    assert_eq!((&report["decision"], &report["decisionReason"]), (&json!("escalate"), &json!("same_failure")));
+    let why = json!("verification_failed_max_retries");
+    assert_eq!((&report["decision"], &report["decisionReason"]), (&json!("fail"), &why), "it is given up");
     // A pass gives all of it back.
     project.write("flag", "ok\n");
     assert_eq!(run(&project, &["--subject", "T"], 20)["attempt"], 5);
@@ -329,7 +330,7 @@ fn a_damaged_ledger_is_no_empty_one() {
     project.run(&["run", "--all"]).exits(0);
     project.run(&["gate", "reset", "--all"]).exits(0).warns("ledger.damaged");
     assert_eq!(done(&project, "S", 20)["counter"], 1);
-    std::fs::write(ledger(&project), whole.replace("\"version\":1}", "\"version\":2}")).unwrap();
+    std::fs::write(ledger(&project), whole.replace("\"version\":2}", "\"version\":3}")).unwrap();
     project.run(&["gate", "show"]).exits(5).warns("a newer vplan");
     project.run(&["gate", "reset", "--all"]).exits(5).warns("--state-dir");
     project.run(&["gate", "show", "--state-dir", "../other"]).exits(0);

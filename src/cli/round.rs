@@ -9,7 +9,7 @@ use crate::effect::contents::Tree;
 use crate::effect::ledger::{LedgerError, LedgerFile, PATIENCE};
 use crate::effect::load::Site;
 use crate::effect::records::wall_clock;
-use crate::ledger::round::{Change, Recorded, Round as Ended, Said, record};
+use crate::ledger::round::{About, Change, Recorded, Round as Ended, Said, record};
 use crate::ledger::signature::signature;
 use crate::ledger::{Ledger, Status, Terms, wrong_name};
 use crate::run::report::{Decision, Report};
@@ -229,7 +229,8 @@ impl<'k> Keeper<'k> {
             Failure::new(Exit::Setup.code(), "vplan::ledger::contents", message)
         })?;
         let ended_at = wall_clock();
-        let round = Ended { changed, contents, ended_at: &ended_at, said, subject: &self.subject };
+        let round =
+            Ended { about: About::default(), changed, contents, ended_at: &ended_at, said, subject: &self.subject };
         Ok(record(ledger, &self.terms, &round))
     }
 

@@ -419,6 +419,8 @@ pub enum Gate {
     Confirmations(u32),
     /// `retries N`
     Retries(u32),
+    /// `same-failure N`
+    SameFailure(u32),
     /// `on-exhausted WORD`
     OnExhausted(String),
     /// `propagate WORD`

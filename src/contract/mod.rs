@@ -337,6 +337,8 @@ pub struct Gate {
     pub on_exhausted: Option<String>,
     /// `propagate`: `downgrade`, `reset` or `off`.
     pub propagate: Option<String>,
+    /// `same-failure`, at least 2.
+    pub same_failure: Option<u32>,
 }
 
 /// The roles that every contract knows (language.md section 4).

@@ -161,6 +161,14 @@ impl Checker<'_> {
                     self.once(&mut seen, "retries", place);
                     gate.retries = Some(*count);
                 }
+                draft::Gate::SameFailure(count) => {
+                    self.once(&mut seen, "same-failure", place);
+                    if *count < 2 {
+                        let error = Diagnostic::error(NUMBER, "`same-failure` cannot be less than 2");
+                        self.sink.push(error.label(place, "one failure is no repetition"));
+                    }
+                    gate.same_failure = Some(*count);
+                }
                 draft::Gate::OnExhausted(word) => {
                     self.once(&mut seen, "on-exhausted", place);
                     self.check_word("word for `on-exhausted`:", word, place, ON_EXHAUSTED);

@@ -257,7 +257,7 @@ mod tests {
             assert_eq!(fs::read_to_string(aside.unwrap()).unwrap(), damage);
             assert_eq!(file.read().unwrap(), Ledger::default());
         }
-        fs::write(file.path(), "{\"version\":2}").unwrap();
+        fs::write(file.path(), "{\"version\":3}").unwrap();
         assert_eq!(file.begin_anew(PATIENCE).unwrap_err().code(), "vplan::ledger::newer");
         fs::remove_file(file.path()).unwrap();
         fs::create_dir(file.path()).unwrap();

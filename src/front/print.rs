@@ -78,6 +78,7 @@ pub fn print(draft: &Draft, comments: &Comments) -> String {
     let gate = |g: &At<Gate>| match &g.value {
         Gate::Confirmations(n) => format!("confirmations {n}"),
         Gate::Retries(n) => format!("retries {n}"),
+        Gate::SameFailure(n) => format!("same-failure {n}"),
         Gate::OnExhausted(word) => format!("on-exhausted {word}"),
         Gate::Propagate(word) => format!("propagate {word}"),
     };

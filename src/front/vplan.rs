@@ -166,6 +166,7 @@ impl Lowering<'_> {
         let gate = match node.statement.keyword {
             Keyword::Confirmations => small(number(values, 1, u64::from(u32::MAX))).map(Gate::Confirmations),
             Keyword::GateRetries => small(number(values, 0, u64::from(u32::MAX))).map(Gate::Retries),
+            Keyword::SameFailure => small(number(values, 2, u64::from(u32::MAX))).map(Gate::SameFailure),
             Keyword::OnExhausted => first
                 .and_then(|a| values.one_of(a, &["fail", "escalate", "allow"]))
                 .map(|w| Gate::OnExhausted(w.into())),

@@ -260,6 +260,7 @@ statements! {
     RecoverContract "contract" in RECOVER, takes FLAG, opens None, "contract";
     Confirmations "confirmations" in GATE, takes NUMBER, opens None, "confirmations N";
     GateRetries "retries" in GATE, takes NUMBER, opens None, "retries N";
+    SameFailure "same-failure" in GATE, takes NUMBER, opens None, "same-failure N";
     OnExhausted "on-exhausted" in GATE, takes &[Slot::One(Item::Word("`fail`, `escalate` or `allow`"))], opens None,
         "on-exhausted fail";
     Propagate "propagate" in GATE, takes &[Slot::One(Item::Word("`downgrade`, `reset` or `off`"))], opens None,

@@ -9,8 +9,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The version of the form that is written.
-pub const VERSION: u64 = 1;
+/// The version of the form that is written. Version 1 had no base, no gate and no traces; it is read as what it says.
+pub const VERSION: u64 = 2;
+/// The first version.
+const FIRST: u64 = 1;
 
 /// A ledger as it is written.
 #[derive(Serialize, Deserialize, JsonSchema)]
@@ -21,7 +23,7 @@ pub struct Document {
     digest: Digest,
     /// All of it.
     ledger: Ledger,
-    #[schemars(extend("const" = 1))]
+    #[schemars(extend("const" = 2))]
     version: u64,
 }
 
@@ -51,12 +53,14 @@ pub fn decode(text: &[u8]) -> Result<Ledger, Unusable> {
     let damaged = |why: &dyn std::fmt::Display| Unusable::Damaged(why.to_string());
     let value: Value = serde_json::from_slice(text).map_err(|e| damaged(&e))?;
     match value.get("version").and_then(Value::as_u64) {
-        Some(VERSION) => {}
+        Some(FIRST..=VERSION) => {}
         Some(newer) if newer > VERSION => return Err(Unusable::Newer(newer)),
         _ => return Err(damaged(&"it does not say its version")),
     }
+    // The digest is of what is written there, whatever a later version adds to it.
+    let found = value.get("ledger").map(Digest::of_value);
     let document: Document = serde_json::from_value(value).map_err(|e| damaged(&e))?;
-    if Digest::of_value(&document.ledger) != document.digest {
+    if found.as_ref() != Some(&document.digest) {
         return Err(damaged(&"its content is not what its digest says"));
     }
     let sorted = document.ledger.subjects.is_sorted_by(|a, b| a.subject < b.subject);
@@ -71,22 +75,47 @@ mod tests {
     fn what_is_believed() {
         let text = encode(&Ledger { rounds: 7, ..Ledger::default() });
         assert_eq!(decode(text.as_bytes()).unwrap().rounds, 7);
-        assert!(matches!(decode(text.replace("\"version\":1", "\"version\":2").as_bytes()), Err(Unusable::Newer(2))));
+        assert!(matches!(decode(text.replace("\"version\":2", "\"version\":3").as_bytes()), Err(Unusable::Newer(3))));
         for damaged in [
             "",
             "{}",
             "null",
             "[]",
-            "{\"version\":1}",
-            "{\"version\":1,\"subjects\":[],\"rounds\":0}",
+            "{\"version\":2}",
+            "{\"version\":2,\"subjects\":[],\"rounds\":0}",
             &text.replace("\"rounds\":7", "\"rounds\":8"),
             &text.replace("\"rounds\"", "\"round\""),
             text.get(..text.len() - 3).unwrap(),
-            &text.replace("\"version\":1", "\"version\":0"),
-            &text.replace("\"version\":1", "\"version\":\"1\""),
+            &text.replace("\"version\":2", "\"version\":0"),
+            &text.replace("\"version\":2", "\"version\":\"2\""),
+            &text.replace("\"rounds\":7", "\"more\":1,\"rounds\":7"),
         ] {
             assert!(matches!(decode(damaged.as_bytes()), Err(Unusable::Damaged(_))), "{damaged}");
         }
         assert!(decode(b"\xff").is_err());
+    }
+
+    /// Written by vplan 0.1.0 before subjects had a base.
+    const FIRST_VERSION: &str = concat!(
+        r#"{"digest":"DIGEST","ledger":"#,
+        r#"{"contents":{"digest":"sha256:0000000000000000000000000000000000000000000000000000000000000000","files":3},"rounds":2,"#,
+        r#""subjects":[{"counter":2,"decision":"reverify","endedAt":"2026-01-01T00:00:00Z","failures":[],"noChange":true,"rounds":2,"#,
+        r#""runId":"r2","status":"done","subject":"S","used":0,"verdict":"passed"}]},"version":1}"#,
+    );
+
+    #[test]
+    fn the_first_version_is_read() {
+        let value: Value = serde_json::from_str(FIRST_VERSION).unwrap();
+        let digest = Digest::of_value(&value["ledger"]).to_string();
+        let text = FIRST_VERSION.replace("DIGEST", &digest);
+        let ledger = decode(text.as_bytes()).unwrap();
+        let entry = ledger.entry("S").unwrap();
+        assert_eq!((entry.counter, entry.rounds, entry.began.as_ref(), entry.worked()), (2, 2, None, true));
+        assert_eq!(decode(encode(&ledger).as_bytes()).unwrap(), ledger);
+        for damaged in
+            [&text.replace("\"counter\":2", "\"counter\":3"), &text.replace("\"version\":1", "\"version\":0")]
+        {
+            assert!(matches!(decode(damaged.as_bytes()), Err(Unusable::Damaged(_))));
+        }
     }
 }

@@ -4,22 +4,27 @@
 //! ledger x gate x round --record--> ledger x decision        pure
 //! ```
 
+pub mod began;
 pub mod document;
 pub mod round;
 pub mod signature;
+pub mod undone;
 
 use crate::base::canon::Digest;
 use crate::contract::Gate;
 use crate::run::report::{DEFAULT_RETRIES, Decision, Standing};
 use crate::run::verdict::Verdict;
+use began::Began;
+use round::Because;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use undone::Trace;
 
 /// What `vplan help rounds` prints.
 pub const ROUNDS: &str = include_str!("rounds.md");
 
-/// How often in a row the same failure may come before it is a person's turn.
-pub const SAME_FAILURES: usize = 4;
+/// How often in a row the same failure may come before it is a person's turn, if the contract does not say so.
+const SAME_FAILURE: u32 = 3;
 /// How many waivers of a subject are kept: the newest.
 const WAIVERS: usize = 32;
 /// How many accepted contracts of a subject are kept: the newest.
@@ -56,25 +61,43 @@ pub struct Entry {
     /// The contracts that a person has accepted for it although they ask for less than the one at its base, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub accepted: Vec<Acceptance>,
+    /// The digest of what the round asked for that its confirmations confirm: role, risk, tier, boundaries, mode, commands and base.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<Digest>,
+    /// What it began with; absent before its first run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub began: Option<Began>,
     /// How often its work has been confirmed in a row, as it was recorded: no gate caps it.
     pub counter: u32,
     /// What its last round came to.
     pub decision: Decision,
-    /// When its last round ended, as the caller said it.
+    /// When its last round ended, or without one when it was begun, as the caller said it.
     pub ended_at: String,
     /// The failures of the last rounds in which verification failed, latest last; no more than it takes to tell that they are the same.
     pub failures: Vec<Digest>,
+    /// The failures with which it was given up since it was last done, and those seen since then: another one counts anew.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub given_up: Vec<Digest>,
     /// Whether its last round changed nothing.
     pub no_change: bool,
+    /// Why its decision is what it is, where the decision is about more than the last round.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Because>,
     /// How many rounds it has had.
     pub rounds: u64,
     /// The run of its last round, if that was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_id: Option<String>,
+    /// What the files were when nothing of the contract applied to its whole change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settled: Option<Contents>,
     /// What was said of its last round, or what its verdict says.
     pub status: Status,
     /// The subject's name.
     pub subject: String,
+    /// The files that differed from the base in its rounds, by the commit that HEAD was.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub traces: Vec<Trace>,
     /// How many rounds of repair have been used up since it was last done.
     pub used: u32,
     /// The verdict of its last round, if that was a run.
@@ -93,6 +116,57 @@ pub struct Acceptance {
     pub at: String,
     /// The digest of the contract with all that it imports.
     pub contract: Digest,
+}
+
+impl Entry {
+    /// Of a subject that has begun, and has had no round.
+    #[must_use]
+    pub fn begun(subject: &str, at: &str, began: Began) -> Self {
+        Self {
+            accepted: Vec::new(),
+            asked: None,
+            began: Some(began),
+            counter: 0,
+            decision: Decision::Retry,
+            ended_at: at.to_owned(),
+            failures: Vec::new(),
+            given_up: Vec::new(),
+            no_change: false,
+            reason: None,
+            rounds: 0,
+            run_id: None,
+            settled: None,
+            status: Status::Continue,
+            subject: subject.to_owned(),
+            traces: Vec::new(),
+            used: 0,
+            verdict: None,
+            waivers: Vec::new(),
+        }
+    }
+
+    /// How it stands now, which other subjects have a say in: what its last round came to, as far as its counter still says so.
+    #[must_use]
+    pub fn standing(&self, confirmations: u32, others_complete: bool) -> Decision {
+        let done = self.status == Status::Done && self.reason.is_none();
+        match (done, self.counter >= confirmations) {
+            (true, true) if others_complete => Decision::Complete,
+            (true, true) => Decision::Advance,
+            (true, false) => Decision::Reverify,
+            (false, _) => self.decision,
+        }
+    }
+
+    /// Whether it has had a round to which something applied.
+    fn worked(&self) -> bool {
+        self.rounds > 0 && self.settled.is_none()
+    }
+
+    /// Whether it was given up, so that only another failure counts.
+    fn is_given_up(&self) -> bool {
+        let last = matches!(self.decision, Decision::Fail | Decision::Escalate | Decision::Advance);
+        last && matches!(self.reason, Some(Because::SameFailure | Because::VerificationFailedMaxRetries))
+    }
 }
 
 /// A subject was allowed to go on although its retries were used up (`on-exhausted allow`).
@@ -123,20 +197,25 @@ pub enum Status {
 }
 
 /// What a gate asks for, its defaults filled in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Terms {
     /// N, at least 1.
     pub confirmations: u32,
     /// What follows when the retries are used up.
+    #[serde(rename = "onExhausted")]
     pub exhausted: Exhausted,
     /// What a change does to other subjects.
     pub propagate: Propagate,
     /// How many rounds of repair may follow the first one.
     pub retries: u32,
+    /// How often in a row the same failure may come, at least 2.
+    pub same_failure: u32,
 }
 
 /// `on-exhausted`
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum Exhausted {
     /// Give up.
     Fail,
@@ -147,7 +226,8 @@ pub enum Exhausted {
 }
 
 /// `propagate`
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum Propagate {
     /// Who stood at N falls to N - 1.
     Downgrade,
@@ -176,6 +256,7 @@ impl Terms {
                 Some(_) => Propagate::Reset,
             },
             retries: gate.retries.unwrap_or(DEFAULT_RETRIES),
+            same_failure: gate.same_failure.unwrap_or(SAME_FAILURE).max(2),
         }
     }
 }
@@ -220,6 +301,20 @@ impl Ledger {
         entry.accepted.push(acceptance);
         entry.accepted.drain(..entry.accepted.len().saturating_sub(ACCEPTED));
         true
+    }
+
+    /// Whether all subjects but one are confirmed as often as is asked for.
+    #[must_use]
+    pub fn others_complete(&self, subject: &str, confirmations: u32) -> bool {
+        self.subjects.iter().filter(|e| e.subject != subject).all(|e| e.counter >= confirmations)
+    }
+
+    /// Begins a subject, or widens one that has begun: its next rounds are about more.
+    pub fn begin(&mut self, subject: &str, at: &str, began: Began) {
+        match self.position(subject) {
+            Ok(found) => self.subjects.iter_mut().skip(found).take(1).for_each(|e| e.began = Some(began.clone())),
+            Err(new) => self.subjects.insert(new, Entry::begun(subject, at, began)),
+        }
     }
 
     /// Forgets a subject. Gives whether it was known.
@@ -286,6 +381,7 @@ mod tests {
             retries: None,
             on_exhausted: exhausted.map(str::to_owned),
             propagate: propagate.map(str::to_owned),
+            same_failure: None,
         };
         for (on_exhausted, propagate, want) in [
             (None, None, (Exhausted::Fail, Propagate::Downgrade)),
@@ -296,7 +392,7 @@ mod tests {
         ] {
             let terms = Terms::of(Some(&gate(on_exhausted, propagate)));
             assert_eq!((terms.exhausted, terms.propagate), want);
-            assert_eq!((terms.confirmations, terms.retries), (1, 3));
+            assert_eq!((terms.confirmations, terms.retries, terms.same_failure), (1, 3, 3));
         }
         assert_eq!(Terms::of(None).confirmations, 1);
     }

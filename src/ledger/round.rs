@@ -1,15 +1,22 @@
 //! What does one more round make of a ledger, and what follows from it?
 
-use super::{Contents, Entry, Exhausted, Ledger, Propagate, SAME_FAILURES, Status, Terms, WAIVERS, Waiver};
+use super::began::Began;
+use super::undone::{self, Trace};
+use super::{Contents, Entry, Exhausted, Ledger, Propagate, Status, Terms, WAIVERS, Waiver};
 use crate::base::canon::Digest;
 use crate::run::report::{Decision, Standing};
 use crate::run::verdict::{Exit, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// How many failures of a subject that was given up are kept. When there are more, none counts anew.
+const GIVEN_UP: usize = 32;
+
 /// A round that has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Round<'a> {
+    /// What it was about, if it was a run.
+    pub about: About,
     /// Whether it changed files.
     pub changed: Change,
     /// What the files are now.
@@ -20,6 +27,35 @@ pub struct Round<'a> {
     pub said: Said,
     /// Whose round it was.
     pub subject: &'a str,
+}
+
+/// What a run of a subject was about. A round by hand is about nothing that could be compared.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct About {
+    /// The digest of what it asked for: only a round that asks for the same confirms.
+    pub asked: Option<Digest>,
+    /// What the subject is held against from now on.
+    pub began: Option<Began>,
+    /// The base that the ledger knew when the run began.
+    pub known: Option<String>,
+    /// The work of earlier rounds is not there.
+    pub left_behind: bool,
+    /// How much of the subject's whole change it looked at.
+    pub scope: Scope,
+    /// What differed from the base.
+    pub trace: Option<Trace>,
+}
+
+/// How much of a subject's whole change a round looked at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scope {
+    /// All that applies to it.
+    #[default]
+    Whole,
+    /// Less than that: such a round is never done.
+    Part,
+    /// All, and nothing applies to it.
+    Nothing,
 }
 
 /// Whether a round changed files.
@@ -62,6 +98,12 @@ pub enum Because {
     SameFailure,
     /// The retries are used up.
     VerificationFailedMaxRetries,
+    /// Nothing applies to the subject's whole change.
+    NothingApplies,
+    /// It verified a part of what the subject's whole change asks for.
+    PartOfChange,
+    /// The work of earlier rounds is not there.
+    LeftBehind,
 }
 
 impl Because {
@@ -72,6 +114,9 @@ impl Because {
             Because::Stuck => "stuck",
             Because::SameFailure => "same_failure",
             Because::VerificationFailedMaxRetries => "verification_failed_max_retries",
+            Because::NothingApplies => "nothing_applies",
+            Because::PartOfChange => "part_of_change",
+            Because::LeftBehind => "left_behind",
         }
     }
 }
@@ -112,7 +157,7 @@ impl Recorded {
         match self.decision {
             Decision::Fail => Exit::Exhausted.code(),
             Decision::Escalate => Exit::Escalated.code(),
-            Decision::Advance if self.reason.is_some() => Exit::Incomplete.code(),
+            Decision::Advance if self.reason == Some(Because::VerificationFailedMaxRetries) => Exit::Incomplete.code(),
             Decision::Retry | Decision::Reverify => unless_failed(Exit::Unconfirmed),
             Decision::Advance | Decision::Complete => unless_failed(Exit::Success),
         }
@@ -130,63 +175,42 @@ pub fn record(ledger: &Ledger, terms: &Terms, round: &Round<'_>) -> (Ledger, Rec
         Change::Files(count) => count > 0,
         Change::Auto => ledger.contents.as_ref() != Some(&round.contents),
     };
-    let heard = Heard::of(&round.said);
     let before = ledger.entry(round.subject);
-    let attempt = ledger.attempt(round.subject);
-    let counter = match (heard.done, changed) {
-        (true, false) => ledger.counter(round.subject, required).saturating_add(1).min(required),
-        (true, true) => 1,
-        (false, true) => 0,
-        (false, false) => ledger.counter(round.subject, required),
-    };
-    // Work that goes on uses nothing up; a verification that fails does, and so does a round that did nothing.
-    let used = match (heard.done, heard.failed || !changed) {
-        (true, _) => 0,
-        (false, true) => attempt,
-        (false, false) => attempt.saturating_sub(1),
-    };
-    let mut failures = before.map(|e| e.failures.clone()).unwrap_or_default();
-    match &round.said {
-        Said::Run { signature: Some(signature), .. } if heard.failed => {
-            failures.push(signature.clone());
-            failures.drain(..failures.len().saturating_sub(SAME_FAILURES));
-        }
-        _ if heard.verified => failures.clear(),
-        _ => {}
-    }
+    let heard = Heard::of(round, before);
     let mut next = ledger.clone();
-    if changed {
-        propagate(&mut next, round.subject, terms);
-    }
-    let mut entry = Entry {
-        counter,
-        decision: Decision::Retry,
-        ended_at: round.ended_at.to_owned(),
-        failures,
-        no_change: !changed,
-        rounds: before.map_or(0, |e| e.rounds).saturating_add(1),
-        run_id: heard.run_id,
-        status: heard.status,
-        subject: round.subject.to_owned(),
-        used,
-        verdict: heard.verdict,
-        accepted: before.map(|e| e.accepted.clone()).unwrap_or_default(),
-        waivers: before.map(|e| e.waivers.clone()).unwrap_or_default(),
+    next.rounds = next.rounds.saturating_add(1);
+    let attempt;
+    let (decision, reason);
+    let entry = match before.filter(|before| heard.nothing && before.worked()) {
+        // Nothing of the change is here now: that says nothing about the work so far.
+        Some(before) => {
+            attempt = ledger.attempt(round.subject);
+            let others_complete = next.others_complete(round.subject, required);
+            (decision, reason) = match before.standing(required, others_complete) {
+                Decision::Advance | Decision::Complete if before.reason.is_none() => {
+                    (Decision::Advance, Some(Because::NothingApplies))
+                }
+                standing => (standing, before.reason),
+            };
+            Entry { ended_at: round.ended_at.to_owned(), rounds: before.rounds.saturating_add(1), ..before.clone() }
+        }
+        None => {
+            if changed {
+                propagate(&mut next, round.subject, terms);
+            }
+            next.contents = Some(round.contents.clone());
+            let others_complete = next.others_complete(round.subject, required);
+            let after = after(ledger, terms, round, heard, changed, others_complete);
+            attempt = after.attempt;
+            (decision, reason) = (after.entry.decision, after.entry.reason);
+            after.entry
+        }
     };
-    let others_complete = next.subjects.iter().filter(|e| e.subject != round.subject).all(|e| e.counter >= required);
-    let (decision, reason) = decide(&entry, heard.failed, terms, others_complete);
-    entry.decision = decision;
-    if let (Decision::Advance, Some(reason)) = (decision, reason) {
-        let waiver = Waiver { at: entry.ended_at.clone(), reason: reason.word().to_owned(), round: entry.rounds };
-        entry.waivers.push(waiver);
-        entry.waivers.drain(..entry.waivers.len().saturating_sub(WAIVERS));
-    }
+    let counter = entry.counter.min(required);
     match next.position(round.subject) {
         Ok(at) => next.subjects.iter_mut().skip(at).take(1).for_each(|e| *e = entry.clone()),
         Err(at) => next.subjects.insert(at, entry),
     }
-    next.contents = Some(round.contents.clone());
-    next.rounds = next.rounds.saturating_add(1);
     let recorded = Recorded {
         attempt,
         counter,
@@ -203,11 +227,136 @@ pub fn record(ledger: &Ledger, terms: &Terms, round: &Round<'_>) -> (Ledger, Rec
     (next, recorded)
 }
 
+/// What a round makes of its subject.
+struct After {
+    attempt: u32,
+    entry: Entry,
+}
+
+fn after(
+    ledger: &Ledger,
+    terms: &Terms,
+    round: &Round<'_>,
+    heard: Heard,
+    changed: bool,
+    others_complete: bool,
+) -> After {
+    let About { asked, began, left_behind, trace, .. } = &round.about;
+    let before = ledger.entry(round.subject);
+    // A subject that was given up is verified all the same: a failure that was not there then counts anew.
+    let anew = before.is_some_and(|e| {
+        let new = |failure: &Digest| e.given_up.len() < GIVEN_UP && !e.given_up.contains(failure);
+        e.is_given_up() && heard.failure.as_ref().is_some_and(new)
+    });
+    let attempt = if anew { 1 } else { ledger.attempt(round.subject) };
+    let mut failures = before.filter(|_| !anew).map(|e| e.failures.clone()).unwrap_or_default();
+    match &heard.failure {
+        Some(failure) => {
+            failures.push(failure.clone());
+            failures.drain(..failures.len().saturating_sub(usize::try_from(terms.same_failure).unwrap_or(usize::MAX)));
+        }
+        None if heard.verified => failures.clear(),
+        None => {}
+    }
+    let mut traces = before.map(|e| e.traces.clone()).unwrap_or_default();
+    if let Some(trace) = trace.as_ref().filter(|_| !left_behind) {
+        undone::add(&mut traces, trace.clone());
+    }
+    let (counter, asked) = count(before, &heard, changed, terms.confirmations, asked.as_ref());
+    let kept = before.and_then(|e| e.began.clone());
+    let mut entry = Entry {
+        accepted: before.map(|e| e.accepted.clone()).unwrap_or_default(),
+        asked,
+        began: if is_moved(before, &round.about) { kept } else { began.clone().or(kept) },
+        counter,
+        decision: Decision::Retry,
+        ended_at: round.ended_at.to_owned(),
+        failures,
+        given_up: before.filter(|_| !heard.done).map(|e| e.given_up.clone()).unwrap_or_default(),
+        no_change: !changed,
+        reason: None,
+        rounds: before.map_or(0, |e| e.rounds).saturating_add(1),
+        run_id: heard.run_id.clone(),
+        settled: heard.nothing.then(|| round.contents.clone()),
+        status: heard.status,
+        subject: round.subject.to_owned(),
+        traces,
+        // Work that goes on uses nothing up; a verification that fails does, and so does a round by hand that did nothing.
+        used: match heard.done {
+            true => 0,
+            false if heard.failed || (!changed && !heard.partial && !heard.nothing) => attempt,
+            false => attempt.saturating_sub(1),
+        },
+        verdict: heard.verdict,
+        waivers: before.map(|e| e.waivers.clone()).unwrap_or_default(),
+    };
+    (entry.decision, entry.reason) = decide(&entry, &heard, terms, others_complete, *left_behind);
+    remember(&mut entry, heard.failure.as_ref());
+    After { attempt, entry }
+}
+
+/// The counter by the table, and what it counts the confirmations of.
+fn count(
+    before: Option<&Entry>,
+    heard: &Heard,
+    changed: bool,
+    required: u32,
+    asked: Option<&Digest>,
+) -> (u32, Option<Digest>) {
+    let now = before.map_or(0, |e| e.counter.min(required));
+    let earlier = before.and_then(|e| e.asked.as_ref());
+    // Who asks for something else confirms nothing, and is the first of those who ask for that.
+    let other = now > 0 && earlier.is_some() && asked.is_some() && earlier != asked;
+    match (heard.done, changed) {
+        _ if heard.nothing => (now, earlier.cloned()),
+        (true, false) if !other => {
+            (now.saturating_add(1).min(required), earlier.filter(|_| now > 0).or(asked).cloned())
+        }
+        (true, _) => (1, asked.cloned()),
+        (false, true) => (0, earlier.cloned()),
+        (false, false) => (now, earlier.cloned()),
+    }
+}
+
+/// Writes down what a decision leaves behind: a waiver, and the failures with which the subject was given up.
+fn remember(entry: &mut Entry, failure: Option<&Digest>) {
+    if entry.decision == Decision::Advance
+        && let Some(reason @ Because::VerificationFailedMaxRetries) = entry.reason
+    {
+        let waiver = Waiver { at: entry.ended_at.clone(), reason: reason.word().to_owned(), round: entry.rounds };
+        entry.waivers.push(waiver);
+        entry.waivers.drain(..entry.waivers.len().saturating_sub(WAIVERS));
+    }
+    let seen: Vec<Digest> = if entry.is_given_up() {
+        entry.failures.clone()
+    } else {
+        failure.filter(|_| !entry.given_up.is_empty()).into_iter().cloned().collect()
+    };
+    for failure in seen {
+        if entry.given_up.len() < GIVEN_UP && !entry.given_up.contains(&failure) {
+            entry.given_up.push(failure);
+        }
+    }
+}
+
+/// Whether somebody else has given the subject another base while the run went on.
+fn is_moved(before: Option<&Entry>, about: &About) -> bool {
+    let Some(own) = &about.began else { return false };
+    let there = before.and_then(|e| e.began.as_ref()).and_then(|b| b.base.as_ref());
+    there.is_some() && there != own.base.as_ref() && there != about.known.as_ref()
+}
+
 /// What was said of a round, in the words of the table.
 struct Heard {
     done: bool,
     /// Verification failed.
     failed: bool,
+    /// What the failure is like.
+    failure: Option<Digest>,
+    /// Nothing applies to the whole change.
+    nothing: bool,
+    /// It passed, and was about less than the whole change.
+    partial: bool,
     run_id: Option<String>,
     status: Status,
     verdict: Option<Verdict>,
@@ -216,47 +365,79 @@ struct Heard {
 }
 
 impl Heard {
-    fn of(said: &Said) -> Self {
-        match said {
+    fn of(round: &Round<'_>, before: Option<&Entry>) -> Self {
+        match &round.said {
             Said::ByHand(status) => {
                 let done = *status == Status::Done;
-                Self { done, failed: false, run_id: None, status: *status, verdict: None, verified: done }
+                Self {
+                    done,
+                    failed: false,
+                    failure: None,
+                    nothing: false,
+                    partial: false,
+                    run_id: None,
+                    status: *status,
+                    verdict: None,
+                    verified: done,
+                }
             }
-            Said::Run { exit, run_id, status, verdict, .. } => {
+            Said::Run { exit, run_id, signature, status, verdict } => {
+                let scope = if is_moved(before, &round.about) { Scope::Part } else { round.about.scope };
                 // A pass that the caller did not accept (`--require`) confirms nothing.
                 let passed = verdict.is_pass() && *exit == 0;
-                let own = if passed { Status::Done } else { Status::Continue };
+                let partial = passed && scope == Scope::Part;
+                let own = if passed && !partial { Status::Done } else { Status::Continue };
                 let status = match status {
                     Some(Status::Done) | None => own,
                     Some(other) => *other,
                 };
-                let (run_id, verdict) = (Some(run_id.clone()), Some(*verdict));
-                Self { done: status == Status::Done, failed: !passed, run_id, status, verdict, verified: passed }
+                let nothing = passed && scope == Scope::Nothing && status == Status::Done;
+                Self {
+                    done: status == Status::Done && !nothing,
+                    failed: !passed,
+                    failure: signature.clone().filter(|_| !passed),
+                    nothing,
+                    partial,
+                    run_id: Some(run_id.clone()),
+                    status,
+                    verdict: Some(*verdict),
+                    verified: passed && !partial && !nothing,
+                }
             }
         }
     }
 }
 
 /// The first that holds.
-fn decide(entry: &Entry, failed: bool, terms: &Terms, others_complete: bool) -> (Decision, Option<Because>) {
-    let done = entry.status == Status::Done;
+fn decide(
+    entry: &Entry,
+    heard: &Heard,
+    terms: &Terms,
+    others_complete: bool,
+    left_behind: bool,
+) -> (Decision, Option<Because>) {
     let same = match entry.failures.as_slice() {
-        [first, rest @ ..] => rest.len() + 1 >= SAME_FAILURES && rest.iter().all(|f| f == first),
+        [first, rest @ ..] => {
+            u32::try_from(rest.len() + 1).is_ok_and(|n| n >= terms.same_failure) && rest.iter().all(|f| f == first)
+        }
         [] => false,
     };
     if entry.status == Status::Stuck {
         (Decision::Escalate, Some(Because::Stuck))
-    } else if failed && same {
-        (Decision::Escalate, Some(Because::SameFailure))
-    } else if !done && entry.used > terms.retries {
+    } else if heard.nothing {
+        (Decision::Advance, Some(Because::NothingApplies))
+    } else if !heard.done && entry.used > terms.retries {
         let decision = match terms.exhausted {
             Exhausted::Fail => Decision::Fail,
             Exhausted::Escalate => Decision::Escalate,
             Exhausted::Allow => Decision::Advance,
         };
         (decision, Some(Because::VerificationFailedMaxRetries))
-    } else if !done {
-        (Decision::Retry, None)
+    } else if heard.failed && same {
+        (Decision::Escalate, Some(Because::SameFailure))
+    } else if !heard.done {
+        let partial = heard.partial.then_some(Because::PartOfChange);
+        (Decision::Retry, if left_behind { Some(Because::LeftBehind) } else { partial })
     } else if entry.counter < terms.confirmations {
         (Decision::Reverify, None)
     } else if others_complete {
@@ -278,258 +459,4 @@ fn propagate(ledger: &mut Ledger, subject: &str, terms: &Terms) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn contents(what: &str) -> Contents {
-        Contents { digest: Digest::of(what.as_bytes()), files: 1 }
-    }
-
-    fn terms(confirmations: u32, retries: u32, exhausted: Exhausted) -> Terms {
-        Terms { confirmations, exhausted, propagate: Propagate::Downgrade, retries }
-    }
-
-    fn red(of: &str) -> Said {
-        Said::Run {
-            exit: 40,
-            run_id: "r".into(),
-            signature: Some(Digest::of(of.as_bytes())),
-            status: None,
-            verdict: Verdict::Failed,
-        }
-    }
-
-    fn green(status: Option<Status>) -> Said {
-        Said::Run { exit: 0, run_id: "r".into(), signature: None, status, verdict: Verdict::Passed }
-    }
-
-    /// Plays rounds of `S` and gives decision, exit code, attempt and retries left of each.
-    fn play(terms: &Terms, rounds: &[(Said, u64)]) -> Vec<(Decision, u8, u32, u32)> {
-        let mut ledger = Ledger::default();
-        let mut seen = Vec::new();
-        for (said, files) in rounds {
-            let exit = if let Said::Run { exit, .. } = said { *exit } else { 0 };
-            let changed = Change::Files(*files);
-            let round = Round { changed, contents: contents("x"), ended_at: "", said: said.clone(), subject: "S" };
-            let (next, recorded) = record(&ledger, terms, &round);
-            seen.push((recorded.decision, recorded.exit(exit), recorded.attempt, recorded.retries_remaining));
-            ledger = next;
-        }
-        seen
-    }
-
-    #[test]
-    fn retries() {
-        use Decision::{Advance, Complete, Escalate, Fail, Retry};
-        let hand = Said::ByHand;
-        for (name, terms, rounds, want) in [
-            (
-                "one retry",
-                terms(1, 1, Exhausted::Fail),
-                vec![(red("a"), 1), (red("b"), 1), (red("c"), 1)],
-                vec![(Retry, 40, 1, 1), (Fail, 21, 2, 0), (Fail, 21, 3, 0)],
-            ),
-            (
-                "a pass gives them back",
-                terms(1, 1, Exhausted::Fail),
-                vec![(red("a"), 1), (green(None), 1), (red("b"), 1), (red("c"), 0)],
-                vec![(Retry, 40, 1, 1), (Complete, 0, 2, 0), (Retry, 40, 1, 1), (Fail, 21, 2, 0)],
-            ),
-            ("none", terms(1, 0, Exhausted::Escalate), vec![(red("a"), 1)], vec![(Escalate, 22, 1, 0)]),
-            ("allowed", terms(1, 0, Exhausted::Allow), vec![(red("a"), 1)], vec![(Advance, 44, 1, 0)]),
-            (
-                "four times the same, the others used up nothing new",
-                terms(1, 9, Exhausted::Fail),
-                vec![(red("a"), 1), (red("a"), 0), (hand(Status::Continue), 1), (red("a"), 1), (red("a"), 1)],
-                vec![(Retry, 40, 1, 9), (Retry, 40, 2, 8), (Retry, 20, 3, 7), (Retry, 40, 3, 7), (Escalate, 22, 4, 6)],
-            ),
-            (
-                "another failure between begins anew",
-                terms(1, 9, Exhausted::Fail),
-                vec![(red("a"), 1), (red("a"), 1), (red("a"), 1), (red("b"), 1), (red("a"), 1)],
-                vec![(Retry, 40, 1, 9), (Retry, 40, 2, 8), (Retry, 40, 3, 7), (Retry, 40, 4, 6), (Retry, 40, 5, 5)],
-            ),
-            (
-                "by hand only what changed nothing uses one up",
-                terms(1, 1, Exhausted::Fail),
-                vec![(hand(Status::Continue), 1), (hand(Status::Rotate), 0), (hand(Status::Continue), 0)],
-                vec![(Retry, 20, 1, 1), (Retry, 20, 1, 1), (Fail, 21, 2, 0)],
-            ),
-            (
-                "a pass whose caller says that there is more to do",
-                terms(1, 1, Exhausted::Fail),
-                vec![(green(Some(Status::Continue)), 1), (green(Some(Status::Done)), 0)],
-                vec![(Retry, 20, 1, 1), (Complete, 0, 1, 1)],
-            ),
-            (
-                "stuck goes before everything",
-                terms(3, 0, Exhausted::Allow),
-                vec![(green(Some(Status::Stuck)), 0), (hand(Status::Stuck), 0)],
-                vec![(Escalate, 22, 1, 0), (Escalate, 22, 2, 0)],
-            ),
-        ] {
-            assert_eq!(play(&terms, &rounds), want, "{name}");
-        }
-    }
-
-    #[test]
-    fn a_pass_that_is_not_accepted_confirms_nothing() {
-        let narrowed = |exit| Said::Run {
-            exit,
-            run_id: "r".into(),
-            signature: None,
-            status: Some(Status::Done),
-            verdict: Verdict::Passed,
-        };
-        let terms = terms(2, 3, Exhausted::Fail);
-        assert_eq!(play(&terms, &[(narrowed(0), 0)]), [(Decision::Reverify, 20, 1, 3)]);
-        assert_eq!(play(&terms, &[(narrowed(44), 0)]), [(Decision::Retry, 44, 1, 3)]);
-    }
-
-    #[test]
-    fn contents_decide_what_changed() {
-        let terms = terms(3, 3, Exhausted::Fail);
-        let round = |subject, what| Round {
-            changed: Change::Auto,
-            contents: contents(what),
-            ended_at: "",
-            said: Said::ByHand(Status::Done),
-            subject,
-        };
-        let mut ledger = Ledger::default();
-        for (subject, what, counter, no_change) in
-            [("S", "1", 1, false), ("S", "1", 2, true), ("T", "2", 1, false), ("S", "2", 3, true), ("S", "1", 1, false)]
-        {
-            let (next, recorded) = record(&ledger, &terms, &round(subject, what));
-            assert_eq!((recorded.counter, recorded.no_change), (counter, no_change), "{subject} {what}");
-            assert_eq!(next.entry(subject).map(|e| e.no_change), Some(no_change), "{subject} {what}");
-            ledger = next;
-        }
-        assert_eq!(ledger.rounds, 5);
-    }
-
-    #[test]
-    fn a_change_is_one_under_the_feet_of_others() {
-        let round = |subject, files| Round {
-            changed: Change::Files(files),
-            contents: contents("x"),
-            ended_at: "",
-            said: Said::ByHand(Status::Done),
-            subject,
-        };
-        for (propagate, others, left) in [
-            // T has been confirmed three times of two, U once.
-            (Propagate::Downgrade, [3, 1], [1, 1]),
-            (Propagate::Downgrade, [2, 0], [1, 0]),
-            (Propagate::Reset, [3, 1], [0, 0]),
-            (Propagate::Off, [3, 1], [3, 1]),
-        ] {
-            let terms = Terms { propagate, ..terms(2, 3, Exhausted::Fail) };
-            let mut ledger = Ledger::default();
-            for subject in ["S", "T", "U"] {
-                ledger = record(&ledger, &terms, &round(subject, 0)).0;
-            }
-            for (entry, counter) in ledger.subjects.iter_mut().skip(1).zip(others) {
-                entry.counter = counter;
-            }
-            let counters = |ledger: &Ledger| ledger.subjects.iter().map(|e| e.counter).collect::<Vec<_>>();
-            let (next, recorded) = record(&ledger, &terms, &round("S", 1));
-            assert_eq!(counters(&next), [1, left[0], left[1]], "{propagate:?}");
-            assert_eq!(recorded.decision, Decision::Reverify);
-            // A round that changes nothing is nobody else's.
-            let (next, _) = record(&ledger, &terms, &round("S", 0));
-            assert_eq!(counters(&next), [2, others[0], others[1]], "{propagate:?}");
-        }
-    }
-
-    #[test]
-    fn all_subjects_are_complete_or_one_goes_on() {
-        let terms = Terms { propagate: Propagate::Off, ..terms(1, 3, Exhausted::Fail) };
-        let done = |ledger: &Ledger, subject, status| {
-            let changed = Change::Files(0);
-            let said = Said::ByHand(status);
-            record(ledger, &terms, &Round { changed, contents: contents("x"), ended_at: "", said, subject })
-        };
-        let (ledger, first) = done(&Ledger::default(), "T", Status::Continue);
-        assert_eq!((first.decision, first.exit(0)), (Decision::Retry, 20));
-        let (ledger, second) = done(&ledger, "S", Status::Done);
-        assert_eq!((second.decision, second.reason, second.exit(0)), (Decision::Advance, None, 0));
-        assert_eq!(second.exit(40), 40);
-        let (_, third) = done(&ledger, "T", Status::Done);
-        assert_eq!((third.decision, third.exit(0)), (Decision::Complete, 0));
-    }
-
-    #[test]
-    fn a_pass_makes_earlier_failures_history() {
-        let terms = terms(1, 9, Exhausted::Fail);
-        let play = |said: &[Said]| {
-            let mut ledger = Ledger::default();
-            for said in said {
-                let round = Round {
-                    changed: Change::Files(1),
-                    contents: contents("x"),
-                    ended_at: "",
-                    said: said.clone(),
-                    subject: "S",
-                };
-                ledger = record(&ledger, &terms, &round).0;
-            }
-            ledger.subjects[0].failures.len()
-        };
-        // Somebody's word that it goes on clears nothing, a pass with more to do does, and so does what is said to be done.
-        for (then, left) in [
-            (Said::ByHand(Status::Continue), 2),
-            (Said::ByHand(Status::Done), 0),
-            (green(Some(Status::Continue)), 0),
-            (green(None), 0),
-        ] {
-            assert_eq!(play(&[red("a"), red("b"), then.clone()]), left, "{then:?}");
-        }
-        // A signature counts only where verification failed.
-        let odd = Said::Run {
-            exit: 0,
-            run_id: "r".into(),
-            signature: Some(Digest::of(b"")),
-            status: None,
-            verdict: Verdict::Passed,
-        };
-        assert_eq!(play(&[odd]), 0);
-    }
-
-    #[test]
-    fn what_was_allowed_is_written_down() {
-        let terms = terms(1, 0, Exhausted::Allow);
-        let round =
-            Round { changed: Change::Files(1), contents: contents("x"), ended_at: "now", said: red("a"), subject: "S" };
-        let (ledger, recorded) = record(&Ledger::default(), &terms, &round);
-        assert_eq!(
-            (recorded.decision, recorded.reason),
-            (Decision::Advance, Some(Because::VerificationFailedMaxRetries))
-        );
-        let waiver = Waiver { at: "now".into(), reason: "verification_failed_max_retries".into(), round: 1 };
-        assert_eq!(ledger.subjects[0].waivers, [waiver]);
-        for because in [Because::Stuck, Because::SameFailure, Because::VerificationFailedMaxRetries] {
-            assert_eq!(serde_json::to_string(&because).unwrap(), format!("\"{}\"", because.word()));
-        }
-    }
-
-    #[test]
-    fn a_gate_that_changes() {
-        let done = |ledger: &Ledger, n| {
-            let round = Round {
-                changed: Change::Files(0),
-                contents: contents("x"),
-                ended_at: "",
-                said: Said::ByHand(Status::Done),
-                subject: "S",
-            };
-            record(ledger, &terms(n, 3, Exhausted::Fail), &round)
-        };
-        let mut ledger = Ledger::default();
-        for (n, counter) in [(3, 1), (3, 2), (3, 3), (1, 1), (3, 2)] {
-            let (next, recorded) = done(&ledger, n);
-            assert_eq!(recorded.counter, counter);
-            ledger = next;
-        }
-    }
-}
+mod tests;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use vplan::arbitrary::config;
 use vplan::base::canon::Digest;
 use vplan::ledger::document::{Unusable, decode, encode};
-use vplan::ledger::round::{Because, Change, Recorded, Round, Said, record};
+use vplan::ledger::round::{About, Because, Change, Recorded, Round, Said, record};
 use vplan::ledger::{Contents, Exhausted, Ledger, Propagate, Status, Terms};
 use vplan::run::report::Decision;
 use vplan::run::verdict::Verdict;
@@ -50,12 +50,15 @@ fn told() -> impl Strategy<Value = Told> {
 fn terms() -> impl Strategy<Value = Terms> {
     let exhausted = prop_oneof![Just(Exhausted::Fail), Just(Exhausted::Escalate), Just(Exhausted::Allow)];
     let propagate = prop_oneof![Just(Propagate::Downgrade), Just(Propagate::Reset), Just(Propagate::Off)];
-    (1..5_u32, exhausted, propagate, 0..6_u32).prop_map(|(confirmations, exhausted, propagate, retries)| Terms {
-        confirmations,
-        exhausted,
-        propagate,
-        retries,
-    })
+    (1..5_u32, exhausted, propagate, 0..6_u32, 2..5_u32).prop_map(
+        |(confirmations, exhausted, propagate, retries, same_failure)| Terms {
+            confirmations,
+            exhausted,
+            propagate,
+            retries,
+            same_failure,
+        },
+    )
 }
 
 fn rounds() -> impl Strategy<Value = Vec<Told>> {
@@ -96,7 +99,14 @@ fn step(ledger: &Ledger, terms: &Terms, told: &Told) -> (Ledger, Recorded) {
         },
     };
     let changed = told.says.map_or(Change::Auto, Change::Files);
-    let round = Round { changed, contents: contents(told.files), ended_at: "t", said, subject: SUBJECTS[told.subject] };
+    let round = Round {
+        about: About::default(),
+        changed,
+        contents: contents(told.files),
+        ended_at: "t",
+        said,
+        subject: SUBJECTS[told.subject],
+    };
     record(ledger, terms, &round)
 }
 
@@ -118,6 +128,10 @@ struct Model {
     counters: BTreeMap<usize, u32>,
     used: BTreeMap<usize, u32>,
     failures: BTreeMap<usize, Vec<u8>>,
+    /// Who was given up in the last round.
+    given_up: BTreeMap<usize, bool>,
+    /// The failures that are no news to who was given up.
+    known: BTreeMap<usize, Vec<u8>>,
 }
 
 impl Model {
@@ -155,33 +169,51 @@ impl Model {
                 }
             }
         }
+        let failure = match &told.what {
+            What::Run { failure, .. } if failed => Some(*failure),
+            _ => None,
+        };
         let used = self.used.entry(s).or_insert(0);
+        let failures = self.failures.entry(s).or_default();
+        let known = self.known.entry(s).or_default();
+        if *self.given_up.get(&s).unwrap_or(&false) && failure.is_some_and(|f| !known.contains(&f)) {
+            *used = 0;
+            failures.clear();
+        }
         if done {
             *used = 0;
         } else if failed || !changed {
             *used += 1;
         }
-        let failures = self.failures.entry(s).or_default();
         if passed {
             failures.clear();
         }
-        if let What::Run { failure, .. } = &told.what
-            && failed
-        {
-            failures.push(*failure);
+        failures.extend(failure);
+        let many = terms.same_failure as usize;
+        let last: Vec<u8> = failures.iter().rev().take(many).copied().collect();
+        let same = failed && last.len() == many && last.iter().all(|f| *f == last[0]);
+        let exhausted = !stuck && !done && *used > terms.retries;
+        let gives_up = !stuck && (exhausted || same);
+        self.given_up.insert(s, gives_up);
+        if done {
+            known.clear();
+        } else if gives_up {
+            known.extend(last);
+        } else if !known.is_empty() {
+            known.extend(failure);
         }
-        let last: Vec<u8> = failures.iter().rev().take(4).copied().collect();
-        let same = failed && last.len() == 4 && last.iter().all(|f| *f == last[0]);
         let verdict = exit(&told.what);
         let or = |code: u8| if verdict == 0 { code } else { verdict };
-        let (decision, code) = if stuck || same {
+        let (decision, code) = if stuck {
             (Decision::Escalate, 22)
-        } else if !done && *used > terms.retries {
+        } else if exhausted {
             match terms.exhausted {
                 Exhausted::Fail => (Decision::Fail, 21),
                 Exhausted::Escalate => (Decision::Escalate, 22),
                 Exhausted::Allow => (Decision::Advance, 44),
             }
+        } else if same {
+            (Decision::Escalate, 22)
         } else if !done {
             (Decision::Retry, or(20))
         } else if counter < n {
@@ -229,7 +261,7 @@ proptest! {
         }
         prop_assert_eq!(ledger.rounds, rounds.len() as u64);
         prop_assert_eq!(ledger.subjects.iter().map(|e| e.rounds).sum::<u64>(), rounds.len() as u64);
-        prop_assert!(ledger.subjects.iter().all(|e| e.failures.len() <= 4));
+        prop_assert!(ledger.subjects.iter().all(|e| e.failures.len() <= 4 && e.given_up.len() <= 32));
         prop_assert_eq!(ledger.is_complete(terms.confirmations), !ledger.subjects.is_empty()
             && ledger.subjects.iter().all(|e| e.counter >= terms.confirmations));
     }
@@ -307,7 +339,7 @@ proptest! {
         if cut { bytes.truncate(at) } else { bytes[at] = to }
         match decode(&bytes) {
             Ok(same) => prop_assert_eq!(same, ledger),
-            Err(Unusable::Newer(version)) => prop_assert!(version > 1),
+            Err(Unusable::Newer(version)) => prop_assert!(version > 2),
             Err(Unusable::Damaged(_)) => {}
         }
     }
@@ -330,7 +362,8 @@ proptest! {
     fn it_ends(terms in terms(), rounds in rounds(), failures in prop::collection::vec(0..2_u8, 7)) {
         let (mut ledger, _) = play(&terms, &rounds);
         let mut last = None;
-        for failure in failures {
+        // At the latest when each of the failures is known there is nothing new to try.
+        for failure in failures.into_iter().chain([0, 1].repeat(7)) {
             let what = What::Run { green: false, accepted: true, failure, status: None };
             let (next, got) = step(&ledger, &terms, &Told { subject: 0, what, files: 0, says: None });
             ledger = next;

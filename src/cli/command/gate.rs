@@ -1,23 +1,22 @@
 //! `vplan gate`: rounds of work that are recorded by hand, and how all subjects stand.
 
 mod accept;
+mod show;
 
 use super::format;
 use crate::base::nearest::nearest;
 use crate::base::word::visible;
 use crate::cli::args::{Format, Global};
 use crate::cli::error::Failure;
-use crate::cli::pinning;
 use crate::cli::render::style::{Tone, count, paint};
 use crate::cli::round::{Keeper, Word, named, tree};
-use crate::cli::session::{invalid, kept_state, load_contract, load_failed, locate, state};
+use crate::cli::session::{invalid, load_contract, locate, state};
 use crate::cli::terminal::Terminal;
 use crate::effect::ledger::{LedgerFile, PATIENCE};
-use crate::effect::load::{LoadError, Wanted};
+use crate::ledger::Ledger;
 use crate::ledger::round::{Change, Recorded, Said};
-use crate::ledger::{Acceptance, Entry, Ledger, Status, Terms, Waiver};
 use crate::run::report::Decision;
-use crate::run::verdict::{Exit, Verdict};
+use crate::run::verdict::Exit;
 pub(super) use accept::Accepted;
 use clap::{Args, Subcommand};
 use schemars::JsonSchema;
@@ -99,74 +98,6 @@ fn changed(text: &str) -> Result<Change, String> {
     }
 }
 
-/// How all subjects stand.
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Standings<'a> {
-    /// Whether all that are shown are confirmed often enough.
-    complete: bool,
-    /// How many confirmations are asked for.
-    required: u32,
-    /// How many rounds have been recorded, of all subjects together.
-    rounds: u64,
-    /// The subjects, ascending by name.
-    subjects: Vec<Subject<'a>>,
-    #[schemars(extend("const" = 1))]
-    version: u32,
-}
-
-/// How a subject stands.
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-struct Subject<'a> {
-    /// The contracts that a person has accepted for it.
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    accepted: &'a [Acceptance],
-    /// How often it is confirmed.
-    counter: u32,
-    /// What its last round came to.
-    decision: Decision,
-    /// When its last round ended.
-    ended_at: &'a str,
-    /// Whether its last round changed nothing.
-    no_change: bool,
-    /// How many rounds of repair are left.
-    retries_remaining: u32,
-    /// How many rounds it has had.
-    rounds: u64,
-    /// The run of its last round, if that was one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    run_id: Option<&'a str>,
-    /// What was said of its last round, or what its verdict says.
-    status: Status,
-    /// Its name.
-    subject: &'a str,
-    /// The verdict of its last round, if that was a run.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    verdict: Option<Verdict>,
-    /// When it was allowed to go on without a pass.
-    waivers: &'a [Waiver],
-}
-
-impl<'a> Subject<'a> {
-    fn of(entry: &'a Entry, terms: &Terms) -> Self {
-        Self {
-            accepted: &entry.accepted,
-            counter: entry.counter.min(terms.confirmations),
-            decision: entry.decision,
-            ended_at: &entry.ended_at,
-            no_change: entry.no_change,
-            retries_remaining: terms.retries.saturating_add(1).saturating_sub(entry.used),
-            rounds: entry.rounds,
-            run_id: entry.run_id.as_deref(),
-            status: entry.status,
-            subject: &entry.subject,
-            verdict: entry.verdict,
-            waivers: &entry.waivers,
-        }
-    }
-}
-
 /// The subjects that were forgotten.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -177,6 +108,8 @@ pub(super) struct Forgotten {
     version: u32,
 }
 
+pub(super) use show::Standings;
+
 /// Records, shows or forgets.
 ///
 /// # Errors
@@ -185,7 +118,7 @@ pub fn run(global: &Global, args: &Gate, terminal: &Terminal) -> Result<u8, Fail
     let format = format(global, &[Format::Text, Format::Json])?;
     match &args.what {
         What::Record(args) => record(global, args, format, terminal),
-        What::Show(args) => show(global, args, format, terminal),
+        What::Show(args) => show::show(global, args, format, terminal),
         What::Accept(args) => accept::accept(global, args, format, terminal),
         What::Reset(args) => reset(global, args, format, terminal),
     }
@@ -243,55 +176,6 @@ pub fn line(subject: &str, counter: u32, required: u32, decision: Decision, colo
         format!(" [{}]", (0..required).map(dot).collect::<String>())
     };
     format!("{} {counter}/{required}{bar} {}", visible(subject.as_bytes()), paint(color, tone, decision.name()))
-}
-
-fn show(global: &Global, args: &ShowArgs, format: Format, terminal: &Terminal) -> Result<u8, Failure> {
-    if let Some(subject) = &args.subject {
-        named(subject)?;
-    }
-    let site = locate(global)?;
-    let wanted = Wanted { contract: global.contract.as_deref(), revision: None, base: None, max_file: global.max_file };
-    let terms = match pinning::load(&site, global, &wanted)? {
-        Ok(loaded) => match &loaded.contract {
-            Some(contract) => Terms::of(Some(&contract.gate)),
-            None => return Err(invalid(loaded)),
-        },
-        // Rounds of `--mode fallback` need none.
-        Err(LoadError::Missing(_)) => Terms::of(None),
-        Err(error) => return Err(load_failed(error)),
-    };
-    let ledger = match kept_state(global, &site)? {
-        Some(place) => LedgerFile::new(place).read()?,
-        None => Ledger::default(),
-    };
-    let required = terms.confirmations;
-    let shown: Vec<&Entry> = match &args.subject {
-        None => ledger.subjects.iter().collect(),
-        Some(subject) => vec![ledger.entry(subject).ok_or_else(|| unknown(&ledger, subject))?],
-    };
-    let complete = !shown.is_empty() && shown.iter().all(|e| e.counter >= required);
-    if format == Format::Json {
-        let subjects = shown.iter().map(|e| Subject::of(e, &terms)).collect();
-        terminal.print_json(&Standings { complete, required, rounds: ledger.rounds, subjects, version: 1 });
-    } else if !terminal.quiet {
-        let mut text = String::new();
-        for entry in &shown {
-            let counter = entry.counter.min(required);
-            text.push_str(&line(&entry.subject, counter, required, entry.decision, terminal.color));
-            let rounds =
-                format!("{}, the last at {}", count(rounds(entry), "round"), visible(entry.ended_at.as_bytes()));
-            text.push_str(&format!("  {}\n", paint(terminal.color, Tone::Faint, &rounds)));
-        }
-        if shown.is_empty() {
-            text.push_str("no subject has had a round\n");
-        }
-        terminal.say(&text);
-    }
-    Ok(if args.check && !complete { Exit::Unconfirmed } else { Exit::Success }.code())
-}
-
-fn rounds(entry: &Entry) -> usize {
-    usize::try_from(entry.rounds).unwrap_or(usize::MAX)
 }
 
 fn unknown(ledger: &Ledger, subject: &str) -> Failure {

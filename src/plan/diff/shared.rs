@@ -317,6 +317,7 @@ impl Comparison<'_> {
     fn gate(&mut self) {
         const CONFIRMATIONS: u32 = 1;
         const RETRIES: u32 = 3;
+        const SAME_FAILURE: u32 = 3;
         let (old, new) = (&self.old.contract.gate, &self.new.contract.gate);
         let (a, b) = (old.confirmations.unwrap_or(CONFIRMATIONS), new.confirmations.unwrap_or(CONFIRMATIONS));
         if a != b {
@@ -326,6 +327,10 @@ impl Comparison<'_> {
         let (a, b) = (old.retries.unwrap_or(RETRIES), new.retries.unwrap_or(RETRIES));
         if a != b {
             self.say("gate", finding(ceiling(&a, &b), format!("retries {a} -> {b}"), "rounds of repair"), None, None);
+        }
+        let (a, b) = (old.same_failure.unwrap_or(SAME_FAILURE), new.same_failure.unwrap_or(SAME_FAILURE));
+        if a != b {
+            self.say("gate", finding(ceiling(&a, &b), format!("same-failure {a} -> {b}"), ""), None, None);
         }
         for (name, a, b, order) in [
             ("on-exhausted", &old.on_exhausted, &new.on_exhausted, ["fail", "escalate", "allow"]),

@@ -5,7 +5,7 @@ use vplan::base::canon::Digest;
 use vplan::base::span::SourceId;
 use vplan::check::evidence::EarlierPass;
 use vplan::ledger::document::{decode as ledger_of, encode as ledger_text};
-use vplan::ledger::round::{Change, Round, Said, record};
+use vplan::ledger::round::{About, Change, Round, Said, record};
 use vplan::ledger::{Contents, Exhausted, Ledger, Propagate, Status, Terms};
 use vplan::lock::{Lock, decode, encode, update};
 use vplan::reuse::entry::Entry;
@@ -107,11 +107,13 @@ fn ledger(choices: &mut Choices<'_>) -> Ledger {
         exhausted: choices.one(&[Exhausted::Fail, Exhausted::Escalate, Exhausted::Allow]),
         propagate: choices.one(&[Propagate::Downgrade, Propagate::Reset, Propagate::Off]),
         retries: u32::from(choices.byte() % 4),
+        same_failure: 3,
     };
     for _ in 0..choices.byte() % 6 {
         let files = choices.byte();
         let status = choices.one(&[Status::Done, Status::Continue, Status::Rotate, Status::Stuck]);
         let round = Round {
+            about: About::default(),
             changed: if files.is_multiple_of(2) { Change::Auto } else { Change::Files(u64::from(files % 3)) },
             contents: Contents { digest: Digest::of(&[files]), files: u64::from(files) },
             ended_at: "2026-01-01T00:00:00Z",

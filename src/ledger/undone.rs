@@ -1,0 +1,186 @@
+//! Is the work of an earlier round still there? Contents decide, not commits.
+//!
+//! A round leaves a trace: the commit that it stood on, and the files that differed from the subject's base. When HEAD no longer contains
+//! that commit, work may have been left behind on another branch; after an amend, a rebase or a squash it is there all the same. So
+//! each file of the trace is looked at: one that equals the base now is undone.
+
+use crate::base::path::RepoPath;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+
+/// How many files of one commit are kept, the first in byte order.
+const PATHS: usize = 500;
+/// How many commits are kept, the newest: what differs from the base at a later one holds what differed before.
+const COMMITS: usize = 8;
+
+/// What differed from the base while work stood on a commit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Trace {
+    /// The commit that HEAD was.
+    pub head: String,
+    /// Whether there were more files than are kept here.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub more: bool,
+    /// The files, in byte order.
+    pub paths: Vec<RepoPath>,
+}
+
+impl Trace {
+    /// Of a round that stood on this commit.
+    #[must_use]
+    pub fn new(head: String, paths: impl IntoIterator<Item = RepoPath>) -> Self {
+        let sorted: BTreeSet<RepoPath> = paths.into_iter().collect();
+        let more = sorted.len() > PATHS;
+        Self { head, more, paths: sorted.into_iter().take(PATHS).collect() }
+    }
+}
+
+/// Adds a trace: files of the same commit come together, the oldest commits go.
+pub fn add(traces: &mut Vec<Trace>, trace: Trace) {
+    let mut next = trace;
+    if let Some(at) = traces.iter().position(|t| t.head == next.head) {
+        let before = traces.remove(at);
+        let all = Trace::new(next.head, before.paths.into_iter().chain(next.paths));
+        next = Trace { more: all.more || before.more || next.more, ..all };
+    }
+    traces.push(next);
+    traces.drain(..traces.len().saturating_sub(COMMITS));
+}
+
+/// Work that is not there any more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Undone {
+    /// Whether that is all of it, as far as it is known.
+    pub all: bool,
+    /// The files that equal the base again, in byte order.
+    pub files: Vec<RepoPath>,
+    /// Whether there were more files than are known.
+    pub more: bool,
+    /// Whether test files are among them.
+    pub tests: bool,
+}
+
+/// What of the traces is undone; `differs` says whether a file differs from the base now. Where a trace does not know all of its files,
+/// those that it knows decide. `None`: nothing is undone.
+#[must_use]
+pub fn undone<'t>(traces: impl IntoIterator<Item = &'t Trace>, differs: impl Fn(&RepoPath) -> bool) -> Option<Undone> {
+    let (mut files, mut kept, mut more) = (BTreeSet::new(), false, false);
+    for trace in traces {
+        more |= trace.more;
+        for path in &trace.paths {
+            if differs(path) {
+                kept = true;
+            } else {
+                files.insert(path.clone());
+            }
+        }
+    }
+    if files.is_empty() {
+        return None;
+    }
+    let tests = files.iter().any(is_test_file);
+    Some(Undone { all: !kept, files: files.into_iter().collect(), more, tests })
+}
+
+/// Folders that hold tests.
+const FOLDERS: [&[u8]; 8] = [b"test", b"tests", b"__tests__", b"spec", b"specs", b"e2e", b"testing", b"testdata"];
+
+/// Whether a file is a test by its path: it is below a folder `test`, `tests`, `__tests__`, `spec`, `specs`, `e2e`, `testing` or
+/// `testdata`, or its name without the last extension is `conftest`, `test`, `tests`, `spec` or `specs`, begins with `test_` or `test-`, or
+/// ends in one of these words behind a `.`, a `_` or a `-`, or with a capital letter (`FooTest`).
+#[must_use]
+pub fn is_test_file(path: &RepoPath) -> bool {
+    let mut parts: Vec<&[u8]> = path.as_bytes().split(|b| *b == b'/').collect();
+    let name = parts.pop().unwrap_or_default();
+    if parts.iter().any(|part| FOLDERS.contains(part)) {
+        return true;
+    }
+    let dot = name.iter().rposition(|b| *b == b'.').filter(|at| *at > 0).unwrap_or(name.len());
+    let stem = name.get(..dot).unwrap_or(name);
+    let ends = |word: &str| {
+        let Some(before) = stem.strip_suffix(word.as_bytes()) else { return false };
+        let apart = before.last().is_some_and(|b| matches!(b, b'.' | b'_' | b'-')) && before.len() > 1;
+        word.starts_with(char::is_uppercase) || before.is_empty() || apart
+    };
+    let words = ["test", "tests", "spec", "specs", "Test", "Tests", "Spec", "Specs"];
+    stem == b"conftest" || stem.starts_with(b"test_") || stem.starts_with(b"test-") || words.into_iter().any(ends)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn paths(names: &[&str]) -> Vec<RepoPath> {
+        names.iter().map(|n| RepoPath::from_exact(n.as_bytes()).unwrap()).collect()
+    }
+
+    fn trace(head: &str, names: &[&str]) -> Trace {
+        Trace::new(head.to_owned(), paths(names))
+    }
+
+    #[test]
+    fn what_is_a_test() {
+        for (name, is) in [
+            ("tests/a.rs", true),
+            ("src/__tests__/a.ts", true),
+            ("pkg/testdata/in.json", true),
+            ("a/test_b.py", true),
+            ("conftest.py", true),
+            ("a/b_test.go", true),
+            ("a.test.ts", true),
+            ("a.spec.tsx", true),
+            ("FooTest.java", true),
+            ("FooTests.cs", true),
+            ("src/latest.rs", false),
+            ("src/contest.rs", false),
+            ("app/tests.py", true),
+            ("src/attests/a.rs", false),
+            (".test", false),
+            ("README.md", false),
+        ] {
+            assert_eq!(is_test_file(&RepoPath::from_exact(name.as_bytes()).unwrap()), is, "{name}");
+        }
+    }
+
+    #[test]
+    fn contents_decide() {
+        let traces = [trace("1", &["a", "tests/t"]), trace("2", &["b"])];
+        let now = |there: &'static [&'static str]| {
+            let there = paths(there);
+            undone(&traces, |p| there.contains(p))
+        };
+        assert_eq!(now(&["a", "b", "tests/t", "more"]), None);
+        let some = now(&["b", "tests/t"]).unwrap();
+        assert_eq!((some.files, some.all, some.tests, some.more), (paths(&["a"]), false, false, false));
+        let tests = now(&["a", "b"]).unwrap();
+        assert_eq!((tests.files, tests.all, tests.tests), (paths(&["tests/t"]), false, true));
+        let all = now(&["other"]).unwrap();
+        assert_eq!((all.files, all.all), (paths(&["a", "b", "tests/t"]), true));
+        assert_eq!(undone(&[trace("1", &[])], |_| false), None, "nothing was changed, so nothing is undone");
+        assert_eq!(undone(&[], |_| false), None);
+    }
+
+    #[test]
+    fn traces_are_bounded_and_say_so() {
+        let many: Vec<String> = (0..PATHS + 1).map(|i| format!("f{i:04}")).collect();
+        let names: Vec<&str> = many.iter().map(String::as_str).collect();
+        let full = trace("1", &names);
+        assert_eq!((full.paths.len(), full.more), (PATHS, true));
+        assert!(!trace("1", &names[1..]).more);
+        let mut traces = Vec::new();
+        add(&mut traces, full);
+        add(&mut traces, trace("1", &["f0000"]));
+        assert_eq!((traces.len(), traces[0].paths.len(), traces[0].more), (1, PATHS, true), "it is not forgotten");
+        let gone = undone(&traces, |_| false).unwrap();
+        assert!(gone.all && gone.more);
+        for commit in 2..20 {
+            add(&mut traces, trace(&commit.to_string(), &["a"]));
+        }
+        let heads: Vec<&str> = traces.iter().map(|t| t.head.as_str()).collect();
+        assert_eq!(heads, ["12", "13", "14", "15", "16", "17", "18", "19"]);
+        add(&mut traces, trace("12", &["b"]));
+        assert_eq!(traces.last().map(|t| t.paths.clone()), Some(paths(&["a", "b"])), "one commit is one trace");
+    }
+}
