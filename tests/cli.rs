@@ -87,6 +87,8 @@ fn no_contract_and_empty_contract() {
     project.write("contracts/verify.vplan", "");
     project.run(&["check"]).exits(3).warns("vplan 1");
     project.write("contracts/verify.vplan", "vplan 1\n");
+    project.run(&["run", "--changed-none"]).exits(44).says("the contract has no checks");
+    project.write("contracts/verify.vplan", "vplan 1\nwhenChangedAny \"src/**\" {\n  check a: true\n}\n");
     project.run(&["run", "--changed-none"]).exits(0).says("nothing to verify");
     project.run(&["run", "--changed-none", "--require", "some"]).exits(44);
     project.write("contracts/verify.vplan", b"vplan 1\ncheck a: echo \xff\n");

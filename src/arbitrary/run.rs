@@ -45,6 +45,7 @@ pub fn plan(steps: Vec<Step>) -> Plan {
         explicit: Vec::new(),
         min_tier: 0,
         mode: Mode::Contract,
+        names: Vec::new(),
         only: Vec::new(),
         proposal: None,
         risk: Risk::Medium,

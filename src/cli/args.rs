@@ -441,6 +441,10 @@ pub struct PlanArgs {
 #[derive(Clone, Debug, Args)]
 #[command(after_help = verdicts!())]
 pub struct Run {
+    /// Run these checks, or those with `tag:NAME`, whatever their conditions and tiers say, and what they need. Such a run is
+    /// narrowed.
+    #[arg(value_name = "NAME", conflicts_with = "only")]
+    pub names: Vec<String>,
     /// The request.
     #[command(flatten)]
     pub request: Request,
@@ -514,6 +518,7 @@ pub struct Saved {
     #[arg(long, value_name = "FILE", conflicts_with_all = [
         "role", "risk", "milestone_end", "run_end", "last", "min_tier", "command", "commands_from", "mode", "only", "skip",
         "reason", "budget", "no_recover", "no_preflight", "source",
+        "names",
     ])]
     pub plan: Option<PathBuf>,
     /// Run the saved plan although it would be another one today; the report says in what.

@@ -240,6 +240,7 @@ fn gather(global: &Global, args: &Run, site: Site, plan: &Plan) -> Result<Sessio
         inferred: Vec::new(),
         proposal: None,
         mode: record.mode,
+        names: record.names.iter().map(|o| session::selector(o)).collect(),
         only: record.only.iter().map(|o| session::selector(o)).collect(),
         skip: record.skip.clone(),
         // The contract is the same or it is drift; all of these then say the same as when the plan was made.

@@ -110,6 +110,7 @@ impl Session {
                 Mode::Llm => PlanMode::Llm,
                 Mode::Hybrid => PlanMode::Hybrid,
             },
+            names: Vec::new(),
             only: asked.only.iter().map(|o| selector(o)).collect(),
             skip: skips(asked)?,
             jobs: asked.jobs,

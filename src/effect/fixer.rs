@@ -164,6 +164,7 @@ fn plan(fixer: &Fixer<'_>) -> Plan {
             explicit: Vec::new(),
             min_tier: 0,
             mode: Mode::Off,
+            names: Vec::new(),
             only: Vec::new(),
             proposal: None,
             risk: Risk::Medium,

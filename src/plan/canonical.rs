@@ -89,6 +89,8 @@ struct RequestForm<'a> {
     explicit: &'a [String],
     min_tier: u8,
     mode: Mode,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    names: &'a [String],
     only: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
     proposal: &'a Option<ProposalRef>,
@@ -146,6 +148,7 @@ impl<'a> RequestForm<'a> {
             explicit,
             min_tier,
             mode,
+            names,
             only,
             proposal,
             risk,
@@ -160,6 +163,7 @@ impl<'a> RequestForm<'a> {
             explicit,
             min_tier: *min_tier,
             mode: *mode,
+            names,
             only,
             proposal,
             risk: *risk,

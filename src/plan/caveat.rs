@@ -24,6 +24,12 @@ pub enum Code {
     BaseUnknown,
     /// The contract asks for less than the one at the base does, for the same request.
     ContractWeakened,
+    /// The contract has no checks, and the request brings none.
+    EmptyContract,
+    /// `run NAME…`: only the checks that were named were looked at.
+    Named,
+    /// `--only` names checks of which none applies.
+    OnlyNothing,
 }
 
 impl Code {
@@ -35,6 +41,9 @@ impl Code {
             Code::BaseContractUnreadable => "base_contract_unreadable",
             Code::BaseUnknown => "base_unknown",
             Code::ContractWeakened => "contract_weakened",
+            Code::EmptyContract => "empty_contract",
+            Code::Named => "named",
+            Code::OnlyNothing => "only_nothing",
         }
     }
 }

@@ -6,14 +6,17 @@ use super::error::{self, PlanError};
 use super::facts::{Fact, Facts, Question};
 use super::frame::{note, without_contract};
 use super::order::{Constraints, Effects, artifact_bundles, order};
-use super::request::{Mode, Request, Selector};
+use super::request::{Mode, Request};
 use super::select::{Choice, Judged, Seen, judge};
-use super::{Omitted, Origin, Plan, Reason, Step, digest, step, tier};
+use super::{Omitted, Origin, Plan, Reason, Step, digest, nothing, step, tier};
 use crate::base::command::Command;
 use crate::base::matching::{Matcher, SHOWN};
 use crate::base::word::{Word, visible};
 use crate::contract::{Body, Check, Contract, Role};
 use std::collections::{BTreeMap, BTreeSet};
+
+/// The reason of a check that the request names, and of one that it does not name.
+pub(super) const NAMED: &str = "named";
 
 /// What compiling gives.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,7 +33,10 @@ pub enum Compiled {
 /// Requests that do not fit the contract (an unknown role, an unknown name in `--only`, a skip of a needed check): exit 2.
 pub fn compile(contract: Option<&Contract>, request: &Request, facts: &Facts) -> Result<Compiled, PlanError> {
     Ok(match assemble(contract, request, facts, None)? {
-        Assembled::Plan(plan, _) => Compiled::Plan(Box::new(digest::seal(*plan))),
+        Assembled::Plan(mut plan, _) => {
+            plan.caveats = nothing::caveats(&plan, contract);
+            Compiled::Plan(Box::new(digest::seal(*plan)))
+        }
         Assembled::Needs(questions) => Compiled::Needs(questions),
     })
 }
@@ -69,6 +75,7 @@ pub(super) fn assemble(
 
     let judged = judge(input.contract, role, &request.changed, facts, prepared);
     let (mut tiers, notes) = tier::reach(&input.contract.risks, &judged.pulled, request);
+    tier::named(&mut tiers, input.contract.checks.iter().filter(|c| input.is_named(&c.id, &c.tags)).map(|c| c.tier));
     tiers.iter_mut().filter(|t| t.tier == 1).for_each(|t| t.triggers = judged.triggers(&request.changed));
     plan.notes.extend(notes);
     let mut asked = BTreeSet::new();
@@ -181,7 +188,7 @@ pub(super) struct Member<'a> {
 }
 
 impl<'a> Input<'a> {
-    /// Conditions, tier, role, `--only`, `--skip`, in this order.
+    /// Names, conditions, tier, role, `--only`, `--skip`, in this order.
     fn fate(
         &self,
         check: &Check,
@@ -192,6 +199,21 @@ impl<'a> Input<'a> {
         asked: &mut BTreeSet<Question>,
     ) -> Fate {
         let out = |omitted: Omitted| Fate::Out(Box::new(self.defined(check, omitted)));
+        if !self.request.names.is_empty() {
+            let named = self.is_named(&check.id, &check.tags);
+            let restriction = restriction.filter(|r| !check.tags.iter().any(|t| r.only.contains(t)));
+            let left =
+                if named { restriction.map(|r| outside_role(&check.id, role, r)) } else { Some(unnamed(&check.id)) };
+            return match left.or_else(|| self.outside_selection(&check.id, &check.tags)) {
+                Some(omitted) => out(omitted),
+                None => Fate::In(Chosen {
+                    placements: (0..check.placements.len()).collect(),
+                    reasons: vec![Reason { condition: NAMED.to_owned(), ..Reason::default() }],
+                    tier: check.tier,
+                    files: Vec::new(),
+                }),
+            };
+        }
         // A tier that is not reached decides without asking the repository.
         let mut nobody = BTreeSet::new();
         let choice = judged.choose(check, if reached { asked } else { &mut nobody });
@@ -223,6 +245,11 @@ impl<'a> Input<'a> {
         }
     }
 
+    /// Whether the request names it, to run whatever its conditions say.
+    pub fn is_named(&self, id: &str, tags: &[String]) -> bool {
+        self.request.names.iter().any(|s| s.selects(id, tags))
+    }
+
     /// Says where a check that was left out is defined.
     fn defined(&self, check: &Check, omitted: Omitted) -> Omitted {
         let file = self.contract.imported(check.place.source).map(str::to_owned);
@@ -231,11 +258,7 @@ impl<'a> Input<'a> {
 
     /// `--only` and `--skip`.
     pub fn outside_selection(&self, id: &str, tags: &[String]) -> Option<Omitted> {
-        let named = |s: &Selector| match s {
-            Selector::Name(name) => name == id,
-            Selector::Tag(tag) => tags.contains(tag),
-        };
-        if !self.request.only.is_empty() && !self.request.only.iter().any(named) {
+        if !self.request.only.is_empty() && !self.request.only.iter().any(|s| s.selects(id, tags)) {
             return Some(omitted(id, "not among --only".to_owned(), "only"));
         }
         let skip = self.request.skip.iter().filter(|s| s.name == id).min()?;
@@ -420,6 +443,11 @@ pub(super) fn outside_role(id: &str, role: &str, restriction: &Role) -> Omitted 
     Omitted { reasons: vec![reason], ..omitted(id, text, "") }
 }
 
+/// A check that is left out because others were named.
+pub(super) fn unnamed(id: &str) -> Omitted {
+    omitted(id, "not among the names".to_owned(), NAMED)
+}
+
 pub(super) fn no_file_left(id: &str) -> Omitted {
     omitted(id, "no changed file is left for {changed}".to_owned(), "changed")
 }
@@ -431,7 +459,7 @@ mod tests {
     use crate::base::change::{ChangeSet, ChangedFile, Status};
     use crate::base::path::RepoPath;
     use crate::plan::facts::Answer;
-    use crate::plan::request::Skip;
+    use crate::plan::request::{Selector, Skip};
 
     fn changed(paths: &[&str]) -> ChangeSet {
         let file = |p: &&str| ChangedFile { path: RepoPath::parse(p.as_bytes()).unwrap(), status: Status::Modified };

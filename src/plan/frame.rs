@@ -74,12 +74,13 @@ impl<'a> Input<'a> {
         }
         let ids = || self.contract.checks.iter().map(|c| c.id.as_str()).chain(commands.iter().map(|c| c.id.as_str()));
         let tags = || self.contract.checks.iter().flat_map(|c| c.tags.iter().map(String::as_str));
-        if self.request.mode == Mode::Off || (self.request.only.is_empty() && self.request.skip.is_empty()) {
+        let Request { names, only, skip, .. } = self.request;
+        if self.request.mode == Mode::Off || (names.is_empty() && only.is_empty() && skip.is_empty()) {
             return Ok(());
         }
         let known: BTreeSet<&str> = ids().collect();
         let known_tags: BTreeSet<&str> = tags().collect();
-        for selector in &self.request.only {
+        for selector in names.iter().chain(only) {
             match selector {
                 Selector::Name(name) if !known.contains(name.as_str()) => {
                     return Err(PlanError::unknown(error::UNKNOWN_CHECK, "check", name, ids()));
@@ -90,7 +91,7 @@ impl<'a> Input<'a> {
                 Selector::Name(_) | Selector::Tag(_) => {}
             }
         }
-        match self.request.skip.iter().find(|s| !known.contains(s.name.as_str())) {
+        match skip.iter().find(|s| !known.contains(s.name.as_str())) {
             Some(skip) => Err(PlanError::unknown(error::UNKNOWN_CHECK, "check", &skip.name, ids())),
             None => Ok(()),
         }
@@ -100,9 +101,7 @@ impl<'a> Input<'a> {
     pub fn frame(&self, role: &str) -> Plan {
         let request = self.request;
         let lesser = |a: Option<u64>, b: Option<u64>| a.into_iter().chain(b).min();
-        let mut only: Vec<String> = request.only.iter().map(selector_text).collect();
-        only.sort();
-        only.dedup();
+        let sorted = |list: &[Selector]| list.iter().map(selector_text).collect::<BTreeSet<_>>().into_iter().collect();
         let mut skip = request.skip.clone();
         skip.sort();
         skip.dedup_by(|b, a| a.name == b.name);
@@ -139,7 +138,8 @@ impl<'a> Input<'a> {
                 explicit: request.explicit.iter().map(Command::to_text).collect(),
                 min_tier: request.min_tier,
                 mode: request.mode,
-                only,
+                names: sorted(&request.names),
+                only: sorted(&request.only),
                 proposal: request.proposal.as_ref().map(Proposal::reference),
                 risk: request.risk,
                 role: role.to_owned(),

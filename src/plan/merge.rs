@@ -1,7 +1,7 @@
 //! Which checks are the same work, and which of the request's commands run? (engine.md section 3, items 4, 5 and 7)
 
 use super::changed::Existing;
-use super::compile::{Asked, Fate, Input, Member, no_file_left, omitted, outside_role};
+use super::compile::{Asked, Fate, Input, Member, no_file_left, omitted, outside_role, unnamed};
 use super::step::{self, Identity, identity_of_check, identity_of_command};
 use super::{Omitted, Origin, Reason};
 use crate::base::command::Env;
@@ -59,6 +59,7 @@ impl<'a> Input<'a> {
                 }
             }
         }
+        let names = &self.request.names;
         let limit = self.contract.roles.get(role).and_then(|r| r.max_checks);
         let limit = limit.into_iter().chain(self.contract.limits.max_checks).min();
         let mut taken = 0;
@@ -82,6 +83,8 @@ impl<'a> Input<'a> {
             let files = if command.has_changed() { existing.all(&root) } else { Vec::new() };
             let outcome = if let Some(restriction) = restriction.filter(|_| !allowed.contains(&identity)) {
                 Err(outside_role(id, role, restriction))
+            } else if !names.is_empty() && *origin != Origin::Explicit && !self.is_named(id, &[]) {
+                Err(unnamed(id))
             } else if let Some(omitted) = self.outside_selection(id, &[]) {
                 Err(omitted)
             } else if command.has_changed() && files.is_empty() {

@@ -19,6 +19,7 @@ pub mod frame;
 pub mod imply;
 pub mod kdl;
 mod merge;
+pub mod nothing;
 pub mod order;
 pub mod proposal;
 pub mod request;
@@ -154,7 +155,7 @@ fn fail_fast() -> bool {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Tier {
-    /// `always`, `trigger NAME` in file order, `milestone-end`, `high-risk`, `run-end`, `min-tier`.
+    /// `always`, `trigger NAME` in file order, `milestone-end`, `high-risk`, `run-end`, `min-tier`, `named`.
     pub reasons: Vec<String>,
     /// 0, 1 or 2.
     pub tier: u8,
@@ -324,7 +325,7 @@ pub struct StepSource {
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Reason {
     /// `always`, `byRole`, `whenChangedAny`, `whenChangedAll`, `whenChangedOnly`, `whenChangedNone`, `whenExists`,
-    /// `whenAbsent`, `use`, `needed-by`, `explicit`, `inferred`, `proposed`, `definition-changed`, `tier`, `role`, `only`, `skip`, `risk`, …
+    /// `whenAbsent`, `use`, `needed-by`, `named`, `explicit`, `inferred`, `proposed`, `definition-changed`, `tier`, `role`, `only`, `skip`, `risk`, …
     pub condition: String,
     /// Annotation: the file of that line, if it is not the contract itself.
     #[serde(skip_serializing_if = "Option::is_none")]

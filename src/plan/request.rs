@@ -55,6 +55,17 @@ pub enum Selector {
     Tag(String),
 }
 
+impl Selector {
+    /// Whether it selects the check of this name with these tags.
+    #[must_use]
+    pub fn selects(&self, id: &str, tags: &[String]) -> bool {
+        match self {
+            Selector::Name(name) => name == id,
+            Selector::Tag(tag) => tags.contains(tag),
+        }
+    }
+}
+
 /// Where git looked for the changed files. What the caller named itself was not looked for, and never is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -152,6 +163,8 @@ pub struct Request {
     pub inferred: Vec<(String, Command)>,
     /// Where checks come from.
     pub mode: Mode,
+    /// `run NAME…`: these checks, whatever their conditions and tiers say; empty means those whose conditions hold.
+    pub names: Vec<Selector>,
     /// `--only`; empty means all.
     pub only: Vec<Selector>,
     /// `--skip`.
@@ -190,6 +203,9 @@ pub struct RequestRecord {
     pub min_tier: u8,
     /// Where checks come from.
     pub mode: Mode,
+    /// The checks that were named to run whatever their conditions say: `NAME` and `tag:NAME`, sorted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub names: Vec<String>,
     /// `NAME` and `tag:NAME`, sorted.
     pub only: Vec<String>,
     /// The recorded answer of the proposer, if one takes part.

@@ -38,6 +38,16 @@ pub fn reach(risks: &[contract::Risk], pulled: &[bool], request: &Request) -> (V
     (reached.map(|(tier, reasons)| Tier { reasons, tier, triggers: Vec::new() }).collect(), lowered.collect())
 }
 
+/// Adds the tiers of checks that the request names: to name one reaches its tier.
+pub fn named(tiers: &mut Vec<Tier>, of: impl Iterator<Item = u8>) {
+    for tier in of {
+        if !tiers.iter().any(|t| t.tier == tier) {
+            tiers.push(Tier { reasons: vec!["named".to_owned()], tier, triggers: Vec::new() });
+            tiers.sort_by_key(|t| t.tier);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

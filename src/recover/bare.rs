@@ -38,6 +38,7 @@ pub fn bare_plan(commands: &[Command]) -> Plan {
             explicit: commands.iter().map(Command::to_text).collect(),
             min_tier: 0,
             mode: Default::default(),
+            names: Vec::new(),
             only: Vec::new(),
             proposal: None,
             risk: Default::default(),

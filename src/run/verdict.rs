@@ -8,7 +8,7 @@ use crate::check::outcome::{Cause, Status};
 use crate::check::{Kind, Severity};
 use crate::plan::caveat::{self, Caveat};
 use crate::plan::request::Mode;
-use crate::plan::{Coverage, Plan, Step};
+use crate::plan::{Coverage, Plan, Step, nothing};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -29,7 +29,7 @@ pub enum Verdict {
     TimedOut,
     /// Something that should have run did not, or nothing gave evidence.
     Incomplete,
-    /// A contract was read, and each of its checks was left out for a shown reason.
+    /// A contract was read, and each of its checks, of which it has some, was left out for a shown reason.
     NothingToVerify,
     /// Everything that blocks passed.
     Passed,
@@ -297,10 +297,7 @@ impl Run<'_> {
             return (Verdict::NothingToVerify, Some(reason));
         }
         if self.plan.steps.is_empty() {
-            let off = self.plan.request.mode == Mode::Off;
-            let reason =
-                if off { "mode is off: nothing was verified" } else { "each check of the contract was left out" };
-            return (Verdict::NothingToVerify, Some(reason.to_owned()));
+            return (Verdict::NothingToVerify, Some(nothing::why(self.plan)));
         }
         (Verdict::Passed, None)
     }
@@ -328,8 +325,11 @@ impl Run<'_> {
         }
         if self.plan.steps.is_empty() {
             // Mode `off` was asked for: nothing is verified, which is said aloud, and `--require some` refuses it.
-            let said = self.plan.contract.is_some() || self.plan.request.mode == Mode::Off;
-            return (!said).then(|| "there was nothing to run and no contract that says so".to_owned());
+            return match &self.plan.contract {
+                _ if self.plan.request.mode == Mode::Off => None,
+                None => Some("there was nothing to run and no contract that says so".to_owned()),
+                Some(_) => (!nothing::left_something_out(self.plan)).then(|| nothing::EMPTY.to_owned()),
+            };
         }
         let evidence = self.steps().any(|(step, r)| step.is_effective() && r.is_some_and(|r| r.status.is_pass()));
         (!evidence).then(|| "no check that counts gave evidence".to_owned())
@@ -337,6 +337,7 @@ impl Run<'_> {
 
     fn coverage(&self) -> Coverage {
         let narrowed = caveat::narrows(self.caveats)
+            || nothing::narrows(self.plan)
             || self.plan.omitted.iter().any(|o| o.narrows)
             || self.plan.rewrites.iter().any(|r| r.coverage == Coverage::Narrowed)
             || self.steps().any(|(step, r)| !step.setup && r.is_some_and(|r| r.status == Status::Skipped));
@@ -509,11 +510,18 @@ mod tests {
             let judgement = judge(plan, &[], &ending, &Said::default(), require);
             (judgement.verdict, judgement.coverage, judgement.exit.code())
         };
+        assert_eq!(
+            judged(&empty, Require::default()),
+            (Verdict::Incomplete, Coverage::Full, 44),
+            "a contract without checks"
+        );
+        empty.omitted = vec![omitted(false)];
         assert_eq!(judged(&empty, Require::default()), (Verdict::NothingToVerify, Coverage::Full, 0));
         assert_eq!(judged(&empty, some), (Verdict::NothingToVerify, Coverage::Full, 44));
-        assert_eq!(judged(&empty, full), (Verdict::NothingToVerify, Coverage::Full, 0));
-        empty.omitted = vec![omitted(false)];
         assert_eq!(judged(&empty, full).2, 0, "a condition that does not hold narrows nothing");
+        empty.request.only = vec!["a".to_owned()];
+        assert_eq!(judged(&empty, full), (Verdict::NothingToVerify, Coverage::Narrowed, 44));
+        empty.request.only.clear();
         empty.omitted = vec![omitted(true)];
         assert_eq!(judged(&empty, full), (Verdict::NothingToVerify, Coverage::Narrowed, 44));
         empty.contract = None;
@@ -637,6 +645,14 @@ mod tests {
         let some = Require { full: false, some: true };
         let ending = Ending::default();
         let mut off = plan(Vec::new());
+        off.omitted = vec![Omitted {
+            file: None,
+            id: "a".into(),
+            line: None,
+            narrows: false,
+            reason: "r".into(),
+            reasons: Vec::new(),
+        }];
         let said = |plan: &Plan, require| judge(plan, &[], &ending, &Said::default(), require).reason.unwrap();
         assert_eq!(said(&off, Require::default()), "each check of the contract was left out");
         assert_eq!(said(&off, some), "each check of the contract was left out; something was required to be verified");

@@ -2,3 +2,4 @@
 
 mod judge;
 mod plan;
+mod run;

@@ -72,8 +72,9 @@ const LOOP: &str = "Loop";
 
 /// What means one run, not many.
 fn not_in_a_loop(arg: Arg) -> Arg {
-    let single = ["plan", "allow_drift", "plan_as_is", "expect_digest", "shard", "attempt", "status", "events"]
-        .contains(&arg.get_id().as_str());
+    let single =
+        ["names", "plan", "allow_drift", "plan_as_is", "expect_digest", "shard", "attempt", "status", "events"]
+            .contains(&arg.get_id().as_str());
     if single { arg.hide(true).conflicts_with("fix") } else { arg }
 }
 

@@ -16,7 +16,7 @@ use crate::cli::render;
 use crate::cli::render::style::{Tone, count, paint};
 use crate::cli::round::{Keeper, tree};
 use crate::cli::saved;
-use crate::cli::session::Session;
+use crate::cli::session::{Session, selector};
 use crate::cli::terminal::{JsonLines, Terminal};
 use crate::effect::drive::DriveError;
 use crate::effect::environment::{Environment, Grants};
@@ -89,6 +89,7 @@ pub(super) fn once(global: &Global, args: &Run, terminal: &Terminal, round: Roun
         }
         None => {
             let mut session = Session::open(global, &args.request, terminal)?;
+            session.request.names = args.names.iter().map(|name| selector(name)).collect();
             let (plan, _) = session.plan(&args.request, if global.locked { Asking::Recorded } else { Asking::Now })?;
             (session, plan, None)
         }

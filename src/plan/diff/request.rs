@@ -63,14 +63,15 @@ pub fn as_of(request: &Request, old: &Side<'_>, new: &Side<'_>) -> Request {
     };
     let tags: BTreeSet<&str> = old.contract.checks.iter().flat_map(|c| c.tags.iter().map(String::as_str)).collect();
     let mut asked = request.clone();
-    asked.only = request
-        .only
-        .iter()
-        .filter_map(|selector| match selector {
+    let known = |list: &[Selector]| -> Vec<Selector> {
+        let known = |selector: &Selector| match selector {
             Selector::Name(name) => then(name).map(Selector::Name),
             Selector::Tag(tag) => tags.contains(tag.as_str()).then(|| selector.clone()),
-        })
-        .collect();
+        };
+        list.iter().filter_map(known).collect()
+    };
+    asked.names = known(&request.names);
+    asked.only = known(&request.only);
     asked.skip.retain_mut(|skip| {
         then(&skip.name).is_some_and(|name| {
             skip.name = name;
@@ -83,10 +84,10 @@ pub fn as_of(request: &Request, old: &Side<'_>, new: &Side<'_>) -> Request {
     asked
 }
 
-/// Whether a request names checks by `--only` of which the older contract knows none: it asked for nothing then.
+/// Whether a request names checks, by `--only` or to run whatever their conditions say, of which the older contract knows none: it asked for nothing then.
 #[must_use]
 pub fn asks_nothing(request: &Request, then: &Request) -> bool {
-    !request.only.is_empty() && then.only.is_empty()
+    (!request.only.is_empty() && then.only.is_empty()) || (!request.names.is_empty() && then.names.is_empty())
 }
 
 /// Compares what two contracts ask of one request: each check that counted must still be asked for, as strictly.

@@ -1,0 +1,87 @@
+//! Why is nothing verified, or less than a reader would think? What a request and its contract say by themselves.
+
+use super::caveat::{Caveat, Code, Effect};
+use super::compile::NAMED;
+use super::request::{ChangedFrom, Mode, RequestRecord};
+use super::{Omitted, Plan};
+use crate::base::word::visible;
+use crate::contract::Contract;
+
+/// The sentence about a contract that asks for nothing, whatever changes.
+pub const EMPTY: &str = "the contract has no checks";
+
+/// The conditions of which none holds where nothing changed.
+const ABOUT_CHANGES: &[&str] = &["whenChangedAny", "whenChangedAll", "whenChangedOnly", "changed"];
+
+/// What keeps an answer to this request from meaning what it seems to.
+#[must_use]
+pub fn caveats(plan: &Plan, contract: Option<&Contract>) -> Vec<Caveat> {
+    let request = &plan.request;
+    if request.mode == Mode::Off {
+        return Vec::new();
+    }
+    if contract.is_some_and(|c| c.checks.is_empty()) && plan.steps.is_empty() {
+        let way_out = "write a check into it; `--mode off` asks for none";
+        return vec![Caveat::new(Code::EmptyContract, Effect::Incomplete, EMPTY).way_out(way_out)];
+    }
+    if !request.names.is_empty() {
+        let message = format!("only {} was asked for: no other check was looked at", ticks(&request.names));
+        return vec![Caveat::new(Code::Named, Effect::Narrows, message).of_checks(request.names.clone())];
+    }
+    if !request.only.is_empty() && plan.steps.is_empty() {
+        let message = format!("of `--only` {} nothing applies to this change", ticks(&request.only));
+        return vec![Caveat::new(Code::OnlyNothing, Effect::Narrows, message).of_checks(request.only.clone())];
+    }
+    Vec::new()
+}
+
+/// Whether a plan without steps verifies less than was asked for, although each check was left out for a reason.
+#[must_use]
+pub fn narrows(plan: &Plan) -> bool {
+    let request = &plan.request;
+    request.mode != Mode::Off && (!request.names.is_empty() || (plan.steps.is_empty() && !request.only.is_empty()))
+}
+
+/// Whether a plan without steps left something out: then its contract has checks, or the request brought some.
+#[must_use]
+pub fn left_something_out(plan: &Plan) -> bool {
+    !plan.omitted.is_empty() || !plan.rewrites.is_empty()
+}
+
+/// Why a plan has no step, on one line for people.
+#[must_use]
+pub fn why(plan: &Plan) -> String {
+    let request = &plan.request;
+    if request.mode == Mode::Off {
+        return "mode is off: nothing was verified".to_owned();
+    }
+    let about = |o: &Omitted, wanted: &[&str]| o.reasons.iter().any(|r| wanted.contains(&r.condition.as_str()));
+    if request.changed.is_empty() && plan.omitted.iter().any(|o| about(o, ABOUT_CHANGES)) {
+        return nothing_changed(request);
+    }
+    let named = plan.omitted.iter().find(|o| !request.names.is_empty() && !about(o, &[NAMED]));
+    if let Some(named) = named {
+        return format!("`{}` was left out: {}", visible(named.id.as_bytes()), named.reason);
+    }
+    if !request.only.is_empty() {
+        return format!("of `--only` {} nothing applies to this change", ticks(&request.only));
+    }
+    "each check of the contract was left out".to_owned()
+}
+
+/// Nothing changed: against what, and what else could be asked.
+fn nothing_changed(request: &RequestRecord) -> String {
+    match &request.changed_from {
+        Some(ChangedFrom::WorkTree) => "no file changed against `HEAD`; try `--all` or `--base BRANCH`".to_owned(),
+        Some(ChangedFrom::Staged) => "nothing is staged; try `--all`".to_owned(),
+        Some(ChangedFrom::All) => "git tracks no file".to_owned(),
+        Some(ChangedFrom::Base(base)) => {
+            format!("no file changed against `{}`; try `--all`", visible(base.as_bytes()))
+        }
+        None => "no changed file was named; try `--all` or `--base BRANCH`".to_owned(),
+    }
+}
+
+fn ticks(names: &[String]) -> String {
+    names.iter().map(|n| format!("`{}`", visible(n.as_bytes()))).collect::<Vec<_>>().join(", ")
+}
