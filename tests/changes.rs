@@ -324,11 +324,14 @@ fn the_base_of_a_ci_system() {
         assert_eq!(shown(&gathered.changes), ["A:w"]);
         assert_eq!(gathered.notes, [format!("the base is `main`, from `{variable}`")]);
     }
-    let id = clone.git(&["rev-parse", "HEAD"]);
+    let id = clone.git(&["rev-parse", "HEAD~1"]);
     let gathered = ask_in(&clone, "", auto.clone(), &[("CI_MERGE_REQUEST_DIFF_BASE_SHA", &id)]).unwrap();
-    assert!(gathered.changes.is_empty());
+    assert_eq!(shown(&gathered.changes), ["A:w"]);
+    let id = clone.git(&["rev-parse", "HEAD"]);
+    let error = ask_in(&clone, "", auto.clone(), &[("CI_MERGE_REQUEST_DIFF_BASE_SHA", &id)]).unwrap_err();
+    assert!(matches!(error, ChangeError::CiNoChange { .. }), "{error}");
     let error = ask_in(&clone, "", auto.clone(), &[]).unwrap_err();
-    assert!(matches!(error, ChangeError::NoCiBase) && error.help().unwrap().contains("`GITHUB_BASE_REF`"));
+    assert!(matches!(error, ChangeError::NoCiBase) && error.help().unwrap().contains("`GITHUB_ACTIONS`"));
     let error = ask_in(&clone, "", auto, &[("GITHUB_BASE_REF", "gone")]).unwrap_err();
     assert_eq!(error.help().as_deref(), Some("fetch it first: `git fetch origin gone`"));
 }

@@ -529,6 +529,7 @@ fn a_trace_shows_what_was_done_and_no_secret() {
 fn the_base_that_ci_names_is_told() {
     let project = Project::contract(CONTRACT);
     project.git(&["branch", "base"]);
+    project.commit("a change");
     let ran = project.vplan(&["plan", "--base", "auto"]).env("CI_MERGE_REQUEST_TARGET_BRANCH_NAME", "base").run();
     ran.exits(0).warns("note: the base is `base`, from `CI_MERGE_REQUEST_TARGET_BRANCH_NAME`");
     let quiet = project.vplan(&["plan", "-q", "--base", "auto"]);

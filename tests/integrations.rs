@@ -36,6 +36,10 @@ fn command(project: &Project, program: &str, args: &[&str]) -> Command {
     command.env("XDG_STATE_HOME", home.join("state")).env_remove("GITHUB_ACTIONS").stdin(Stdio::null());
     // In CI an empty change set has to be asked for.
     command.env_remove("CI");
+    // Nor is this the job of the pipeline that runs the tests.
+    for name in ["GITHUB_EVENT_NAME", "GITHUB_EVENT_PATH", "GITHUB_BASE_REF", "GITHUB_REF", "GITHUB_SHA"] {
+        command.env_remove(name);
+    }
     command
 }
 
@@ -132,6 +136,100 @@ fn a_stop_hook() {
     assert!(said.contains("a person must look"), "{said}");
     project.write("contracts/verify.vplan", "nonsense\n");
     assert_eq!(stop().0, Some(1), "a broken contract is nobody's work to repair here");
+}
+
+/// The commands and the depth of the pipelines, in clones as their systems make them, for pushes and requests that break the
+/// check and that do not.
+#[test]
+fn the_pipelines_of_github_and_gitlab() {
+    let number = |kind: &str, key: &str| {
+        let line = block(kind).lines().find_map(|l| l.trim().strip_prefix(key)).unwrap();
+        line.trim().trim_matches('"').parse::<u32>().unwrap()
+    };
+    let depths = [number("yaml github", "fetch-depth:"), number("yaml gitlab", "GIT_DEPTH:")];
+    let commands = ["yaml github", "yaml gitlab"].map(|kind| {
+        let lines: Vec<&str> = block(kind).lines().filter(|l| l.contains("vplan run")).collect();
+        let [line] = lines.as_slice() else { panic!("{lines:?}") };
+        line.trim().trim_start_matches("- ").trim_start_matches("run: ").to_owned()
+    });
+    for good in [true, false] {
+        let origin = project();
+        let content = if good { "good and new\n" } else { "broken\n" };
+        let old = origin.git(&["rev-parse", "main"]);
+        origin.git(&["checkout", "-q", "-b", "work"]);
+        let first = origin.write("src/a", content).commit("the change");
+        let head = origin.write("README", "words\n").commit("words");
+        origin.git(&["checkout", "-q", "--detach", "main"]);
+        origin.git(&["merge", "-q", "--no-ff", "-m", "merge", "work"]);
+        let merge = origin.git(&["rev-parse", "HEAD"]);
+        // Afterwards it is pushed to the default branch.
+        for (job, at, before) in [
+            ("request", &merge, None),
+            ("branch", &head, Some(first.as_str())),
+            ("branch", &head, Some("0000000000000000000000000000000000000000")),
+            ("default", &merge, Some(old.as_str())),
+        ] {
+            origin.git(&["branch", "-f", "main", if job == "default" { &merge } else { &old }]);
+            for (system, command) in commands.iter().enumerate() {
+                let clone = checked_out(&origin, at, depths[system]);
+                let mut shell = self::command(&clone, "sh", &["-c", command]);
+                match system {
+                    0 => github(&clone, &mut shell, (job, at, before), &head),
+                    _ => gitlab(&mut shell, (job, at, before)),
+                }
+                let out = shell.output().unwrap();
+                let said = String::from_utf8_lossy(&out.stdout).into_owned() + &String::from_utf8_lossy(&out.stderr);
+                assert_eq!(out.status.code(), Some(if good { 0 } else { 40 }), "{system} {job} {before:?}: {said}");
+                assert!(clone.read("vplan.xml").contains("sound"), "{system} {job}");
+            }
+        }
+    }
+}
+
+/// A clone with the branches that are fetched along with the commit.
+fn checked_out(origin: &Project, at: &str, depth: u32) -> Project {
+    let clone = Project::git_empty();
+    clone.git(&["remote", "add", "origin", &format!("file://{}", origin.root().display())]);
+    let own = format!("+{at}:refs/checkout");
+    match depth {
+        0 => clone.git(&["fetch", "-q", "origin", "+refs/heads/*:refs/remotes/origin/*", &own]),
+        depth => clone.git(&["fetch", "-q", &format!("--depth={depth}"), "origin", &own]),
+    };
+    clone.git(&["checkout", "-q", "--detach", at]);
+    clone
+}
+
+fn github(clone: &Project, shell: &mut Command, (job, at, before): (&str, &str, Option<&str>), head: &str) {
+    let mut event = serde_json::json!({"repository": {"default_branch": "main"}});
+    let (name, reference) = match job {
+        "request" => {
+            event["pull_request"] = serde_json::json!({"base": {"ref": "main"}, "head": {"ref": "work", "sha": head}});
+            shell.env("GITHUB_BASE_REF", "main");
+            ("pull_request", "refs/pull/7/merge")
+        }
+        "branch" => ("push", "refs/heads/work"),
+        _ => ("push", "refs/heads/main"),
+    };
+    if let Some(before) = before {
+        event["before"] = before.into();
+    }
+    clone.write("../event.json", event.to_string());
+    shell.env("CI", "true").env("GITHUB_EVENT_NAME", name).env("GITHUB_REF", reference).env("GITHUB_SHA", at);
+    shell.env("GITHUB_EVENT_PATH", clone.path("../event.json"));
+}
+
+fn gitlab(shell: &mut Command, (job, at, before): (&str, &str, Option<&str>)) {
+    shell.env("CI", "true").env("GITLAB_CI", "true").env("CI_DEFAULT_BRANCH", "main").env("CI_COMMIT_SHA", at);
+    shell.env("CI_COMMIT_BEFORE_SHA", before.unwrap_or("0000000000000000000000000000000000000000"));
+    match job {
+        "request" => {
+            shell.env("CI_PIPELINE_SOURCE", "merge_request_event").env("CI_MERGE_REQUEST_TARGET_BRANCH_NAME", "main");
+        }
+        branch => {
+            let branch = if branch == "branch" { "work" } else { "main" };
+            shell.env("CI_PIPELINE_SOURCE", "push").env("CI_COMMIT_BRANCH", branch);
+        }
+    }
 }
 
 /// What the CI snippets run is a command line that vplan takes.

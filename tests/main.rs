@@ -4,6 +4,7 @@
 
 mod changes;
 mod check;
+mod ci;
 mod cli;
 mod convert;
 mod default_base;

@@ -172,6 +172,7 @@ impl Session {
             }
             plan = recover::preflight(plan, &facts);
         }
+        plan.caveats.extend(self.gathered.caveats.iter().cloned());
         Ok((plan, facts))
     }
 

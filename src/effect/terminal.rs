@@ -15,7 +15,7 @@ pub struct Seen {
     pub force_color: bool,
     /// `TERM` is `dumb`.
     pub dumb: bool,
-    /// `CI` is set and neither empty, `0` nor `false`.
+    /// `CI` is set and neither empty, `0` nor `false`, or a CI system that does not set it has set a variable of its own.
     pub ci: bool,
     /// The terminal's columns.
     pub width: Option<usize>,
@@ -32,7 +32,7 @@ pub fn look() -> Seen {
         no_color: value("NO_COLOR").is_some(),
         force_color: yes("FORCE_COLOR") || yes("CLICOLOR_FORCE"),
         dumb: value("TERM").is_some_and(|v| v == "dumb"),
-        ci: yes("CI"),
+        ci: yes("CI") || ["TF_BUILD", "JENKINS_URL", "TEAMCITY_VERSION", "CODEBUILD_BUILD_ID"].into_iter().any(yes),
         width: width(),
     }
 }

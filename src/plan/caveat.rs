@@ -30,6 +30,10 @@ pub enum Code {
     Named,
     /// `--only` names checks of which none applies.
     OnlyNothing,
+    /// A push to the default branch is compared with what was there before it: earlier pushes were not looked at.
+    EarlierPushes,
+    /// A base was asked for, and nothing says what came before: every tracked file counts as changed.
+    WholeTree,
 }
 
 impl Code {
@@ -44,6 +48,8 @@ impl Code {
             Code::EmptyContract => "empty_contract",
             Code::Named => "named",
             Code::OnlyNothing => "only_nothing",
+            Code::EarlierPushes => "earlier_pushes",
+            Code::WholeTree => "whole_tree",
         }
     }
 }

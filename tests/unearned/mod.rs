@@ -1,5 +1,7 @@
 //! A green that was not earned: each test is named after the way to one that it closes.
 
+mod ci;
 mod judge;
+mod names;
 mod plan;
 mod run;

@@ -11,7 +11,9 @@ use super::git::object::Oid;
 use super::git::{Git, Lookup, is_record};
 use crate::base::change::{ChangeSet, ChangedFile, Status, split_status};
 use crate::base::word::visible;
+use crate::plan::caveat::Caveat;
 use crate::plan::request::ChangedIn;
+use ci::Compared;
 use list::{ListError, ListFormat, MAX_CHANGED};
 
 /// Where the changed files come from.
@@ -69,6 +71,8 @@ pub struct Gathered {
     pub place: Option<ChangedIn>,
     /// Remarks for people: which variable named the base.
     pub notes: Vec<String>,
+    /// What keeps these from being all that changed.
+    pub caveats: Vec<Caveat>,
     /// Nobody named a source.
     pub by_default: bool,
 }
@@ -107,12 +111,22 @@ pub enum ChangeError {
     /// `--base auto`, and no variable says anything.
     #[error("no variable of a CI system names a base")]
     NoCiBase,
-    /// `--base auto`, and what the variable names is not here.
-    #[error("`{variable}` names `{}`, which is not in this clone", visible(.value.as_bytes()))]
+    /// `--base auto`, and what is named is not here, or not enough of its history.
+    #[error("`{}` ({variable}) is not in this clone, or not enough of its history", visible(.value.as_bytes()))]
     CiBaseMissing {
+        /// What names it.
+        variable: &'static str,
+        /// What is named.
+        value: String,
+        /// The command that gets it.
+        fetch: Option<String>,
+    },
+    /// `--base auto`, and the branch that the change goes into has all that is checked out.
+    #[error("`{}` ({variable}) has all that is checked out: the change is not here", visible(.value.as_bytes()))]
+    CiNoChange {
         /// The variable.
         variable: &'static str,
-        /// Its value.
+        /// What it names.
         value: String,
     },
     /// The commit that a saved plan names is not here.
@@ -122,6 +136,26 @@ pub enum ChangeError {
         commit: String,
         /// The command that brings it, if a remote is known.
         fetch: Option<String>,
+    },
+    /// `--base auto`, a branch was pushed, and nothing says which branch changes are made for.
+    #[error("the CI system does not say which branch is the default, and neither does this clone")]
+    CiDefault {
+        /// The command that gets it.
+        fetch: Option<String>,
+    },
+    /// `--base auto`, and a commit is wanted where everything counts as changed.
+    #[error("there is no base to compare with: {}", visible(.why.as_bytes()))]
+    CiWhole {
+        /// Why.
+        why: String,
+    },
+    /// The event file of the job cannot be read.
+    #[error("the event file `{}` cannot be read: {}", visible(.path.as_bytes()), visible(.message.as_bytes()))]
+    CiEvent {
+        /// The file.
+        path: String,
+        /// Why.
+        message: String,
     },
     /// More than the cap.
     #[error("more than {MAX_CHANGED} changed files")]
@@ -139,6 +173,10 @@ impl ChangeError {
             ChangeError::NoCiBase => "vplan::changes::no_ci_base",
             ChangeError::CiBaseMissing { .. } => "vplan::changes::ci_base_missing",
             ChangeError::NotFetched { .. } => "vplan::changes::not_fetched",
+            ChangeError::CiNoChange { .. } => "vplan::changes::ci_no_change",
+            ChangeError::CiDefault { .. } => "vplan::changes::ci_default",
+            ChangeError::CiWhole { .. } => "vplan::changes::ci_whole",
+            ChangeError::CiEvent { .. } => "vplan::changes::ci_event",
             ChangeError::TooMany => "vplan::changes::too_many",
         }
     }
@@ -155,11 +193,20 @@ impl ChangeError {
                     .to_owned()
             }
             ChangeError::NoCiBase => {
-                let known: Vec<String> = ci::variables().map(|v| format!("`{v}`")).collect();
+                let known: Vec<String> = ci::system::signs().map(|v| format!("`{v}`")).collect();
                 format!("name the base yourself with `--base REV`; looked at: {}", known.join(" "))
             }
-            ChangeError::CiBaseMissing { value, .. } => {
-                format!("fetch it first: `git fetch origin {}`", visible(value.as_bytes()))
+            ChangeError::CiBaseMissing { fetch: Some(fetch), .. } => format!("fetch it first: `{fetch}`"),
+            ChangeError::CiDefault { fetch: Some(fetch) } => format!("`{fetch}`, or name it with `--base REV`"),
+            ChangeError::CiBaseMissing { fetch: None, .. } | ChangeError::CiDefault { fetch: None } => {
+                "name the base yourself with `--base REV`".to_owned()
+            }
+            ChangeError::CiNoChange { .. } => {
+                "check out the commit of the change; `--base REV` compares with another one".to_owned()
+            }
+            ChangeError::CiWhole { .. } => "name it yourself with `--base REV`".to_owned(),
+            ChangeError::CiEvent { .. } => {
+                format!("`{}` names it; `--base REV` does without", ci::system::EVENT_FILE)
             }
             ChangeError::NotFetched { fetch: Some(fetch), .. } => format!("fetch it first: `{fetch}`"),
             ChangeError::NotFetched { fetch: None, .. } => {
@@ -237,12 +284,19 @@ fn all(git: &Git) -> Result<Gathered, ChangeError> {
 }
 
 fn since_base(git: &Git, revision: &BaseRevision, lookup: Lookup<'_>) -> Result<Gathered, ChangeError> {
-    let Base { commit, name, notes } = base(git, revision, lookup)?;
+    let Base { commit, what, notes, caveats } = match revision {
+        BaseRevision::Revision(_) => base(git, revision, lookup)?,
+        BaseRevision::Auto => match ci::compared(git, lookup)? {
+            Compared::With(base) => base,
+            Compared::Whole { caveat, .. } => {
+                return Ok(Gathered { caveats: vec![caveat], ..all(git)? });
+            }
+        },
+    };
     let files = git.worktree_against(Some(&commit))?;
-    let shown = visible(name.as_bytes());
-    let description = format!("the work tree against the merge base of `{shown}` and `HEAD` ({})", commit.short());
+    let description = format!("the work tree against {what} ({})", commit.short());
     let gathered = done(without_records(files, false)?, description, Some(commit));
-    Ok(Gathered { notes, ..gathered.found_in(ChangedIn::WorkTree) })
+    Ok(Gathered { notes, caveats, ..gathered.found_in(ChangedIn::WorkTree) })
 }
 
 /// What a change began from.
@@ -250,10 +304,12 @@ fn since_base(git: &Git, revision: &BaseRevision, lookup: Lookup<'_>) -> Result<
 pub struct Base {
     /// The merge base of the revision and HEAD.
     pub commit: Oid,
-    /// What the revision is called.
-    pub name: String,
+    /// What it is: the merge base of something and HEAD.
+    pub what: String,
     /// Remarks for people: which variable named it.
     pub notes: Vec<String>,
+    /// What keeps the change since then from being all that changed.
+    pub caveats: Vec<Caveat>,
 }
 
 /// Finds what a change began from.
@@ -261,49 +317,30 @@ pub struct Base {
 /// # Errors
 /// No such revision, no merge base, or no variable that names one.
 pub fn base(git: &Git, revision: &BaseRevision, lookup: Lookup<'_>) -> Result<Base, ChangeError> {
-    let mut notes = Vec::new();
-    let (name, commit) = match revision {
-        BaseRevision::Revision(name) => (name.clone(), resolve(git, name)?),
-        BaseRevision::Auto => {
-            let found = ci::base(lookup).ok_or(ChangeError::NoCiBase)?;
-            notes.push(format!("the base is `{}`, from `{}`", visible(found.value.as_bytes()), found.variable));
-            // A local branch of this name may be there and old; the remote's is what the change goes into.
-            let commit = if found.is_branch { branch(git, &found.value)? } else { None };
-            let commit = match commit {
-                Some(commit) => Ok(commit),
-                None => git.resolve(&found.value),
-            };
-            let missing = |_| ChangeError::CiBaseMissing { variable: found.variable, value: found.value.clone() };
-            (found.value.clone(), commit.map_err(missing)?)
-        }
+    let BaseRevision::Revision(name) = revision else {
+        return match ci::compared(git, lookup)? {
+            Compared::With(base) => Ok(base),
+            Compared::Whole { why, .. } => Err(ChangeError::CiWhole { why }),
+        };
     };
+    let commit = resolve(git, name)?;
     let head = git.head()?.ok_or_else(|| GitError::UnknownRevision("HEAD".to_owned()))?;
     // HEAD is its own merge base with itself, and needs no process to say so.
-    let commit = if commit == head { head } else { git.merge_base(&name, &commit, &head)? };
-    Ok(Base { commit, name, notes })
+    let commit = if commit == head { head } else { git.merge_base(name, &commit, &head)? };
+    Ok(Base { commit, what: merge_base_with(name), notes: Vec::new(), caveats: Vec::new() })
+}
+
+/// Words for a merge base.
+fn merge_base_with(name: &str) -> String {
+    format!("the merge base of `{}` and `HEAD`", visible(name.as_bytes()))
 }
 
 /// The commit of a revision, or of a branch that only a remote has.
 ///
 /// # Errors
-/// There is none, or several remotes have such a branch.
+/// There is none, or the name means several things.
 pub fn resolve(git: &Git, name: &str) -> Result<Oid, GitError> {
-    match git.resolve(name) {
-        Err(unknown @ GitError::UnknownRevision(_)) => branch(git, name)?.ok_or(unknown),
-        answer => answer,
-    }
-}
-
-/// The branch of this name that a remote has; `origin` goes first.
-fn branch(git: &Git, name: &str) -> Result<Option<Oid>, GitError> {
-    let found = git.remote_branches(name)?;
-    let origin = format!("refs/remotes/origin/{name}");
-    match found.as_slice() {
-        [] => Ok(None),
-        list if list.contains(&origin) => git.resolve(&origin).map(Some),
-        [one] => git.resolve(one).map(Some),
-        _ => Err(GitError::AmbiguousBranch { name: name.to_owned(), found }),
-    }
+    git.named(name)
 }
 
 /// Reads `[STATUS:]PATH`.
@@ -320,7 +357,7 @@ fn given(files: Vec<ChangedFile>, description: &str, git: Result<&Git, &GitError
 
 fn done(files: Vec<ChangedFile>, description: String, base: Option<Oid>) -> Gathered {
     let changes = ChangeSet::new(files);
-    Gathered { changes, description, base, place: None, notes: Vec::new(), by_default: false }
+    Gathered { changes, description, base, place: None, notes: Vec::new(), caveats: Vec::new(), by_default: false }
 }
 
 /// vplan's own records are never a change; one that git tracks is a mistake.

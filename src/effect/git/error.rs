@@ -31,6 +31,14 @@ pub enum GitError {
         /// The full names of the references.
         found: Vec<String>,
     },
+    /// A name that git could take for several things.
+    #[error("`{}` means several things here: {}", visible(.name.as_bytes()), visible(.found.join(", ").as_bytes()))]
+    AmbiguousRevision {
+        /// The name.
+        name: String,
+        /// The full names of the references.
+        found: Vec<String>,
+    },
     /// Two revisions without a common ancestor.
     #[error("`{}` and `HEAD` have no common ancestor here", visible(.revision.as_bytes()))]
     NoMergeBase {
@@ -108,6 +116,7 @@ impl GitError {
             GitError::DubiousOwnership(_) => "vplan::git::dubious_ownership",
             GitError::UnknownRevision(_) => "vplan::git::unknown_revision",
             GitError::AmbiguousBranch { .. } => "vplan::git::ambiguous_branch",
+            GitError::AmbiguousRevision { .. } => "vplan::git::ambiguous_revision",
             GitError::NoMergeBase { .. } => "vplan::git::no_merge_base",
             GitError::TimedOut { .. } => "vplan::git::timed_out",
             GitError::TooMuchOutput { .. } => "vplan::git::too_much_output",
@@ -134,10 +143,15 @@ impl GitError {
                 format!("if you trust it: git config --global --add safe.directory '{}'", show(dir))
             }
             GitError::UnknownRevision(revision) if is_branch_name(revision) => {
-                format!("if it is a branch of the remote: git fetch origin {revision}")
+                let (remote, branch) = of_remote(revision);
+                format!("if it is a branch of the remote: git fetch {remote} {branch}")
             }
-            GitError::AmbiguousBranch { found, .. } => {
-                format!("name one of them, for example `--base {}`", visible(found.first()?.as_bytes()))
+            GitError::AmbiguousBranch { found, .. } | GitError::AmbiguousRevision { found, .. } => {
+                // A branch is what is meant more often than a tag.
+                let full = |name: &&String| name.starts_with("refs/");
+                let branch = |name: &&String| full(name) && !name.starts_with("refs/tags/");
+                let full = found.iter().find(branch).or_else(|| found.iter().find(full))?;
+                format!("write the full name, for example `{}`", visible(full.as_bytes()))
             }
             GitError::NoMergeBase { shallow: true, .. } => {
                 "the clone is shallow: `git fetch --deepen=100` (again, if that is not enough) or `git fetch --unshallow`"
@@ -153,8 +167,35 @@ impl GitError {
     }
 }
 
+/// The remote and the branch that a name is about.
+fn of_remote(name: &str) -> (&str, &str) {
+    let tracking = name.strip_prefix("refs/remotes/").and_then(|rest| rest.split_once('/'));
+    let origin = || Some(("origin", name.strip_prefix("origin/").or(name.strip_prefix("refs/heads/"))?));
+    tracking.or_else(origin).filter(|(_, branch)| !branch.is_empty()).unwrap_or(("origin", name))
+}
+
 /// Whether a text can stand in a proposed command line as a branch, unquoted.
 pub(in crate::effect) fn is_branch_name(text: &str) -> bool {
     let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'/' | b'-');
     !text.is_empty() && !text.starts_with('-') && !text.contains("..") && text.bytes().all(plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_to_fetch_is_a_branch_of_the_remote() {
+        for (name, want) in [
+            ("main", "git fetch origin main"),
+            ("origin/main", "git fetch origin main"),
+            ("refs/remotes/origin/a/b", "git fetch origin a/b"),
+            ("refs/remotes/fork/main", "git fetch fork main"),
+            ("refs/heads/main", "git fetch origin main"),
+            ("origin/", "git fetch origin origin/"),
+        ] {
+            let help = GitError::UnknownRevision(name.to_owned()).help().unwrap();
+            assert_eq!(help, format!("if it is a branch of the remote: {want}"));
+        }
+    }
 }

@@ -14,6 +14,7 @@ pub mod index;
 pub mod object;
 pub mod refs;
 pub mod repository;
+pub mod revision;
 mod scratch;
 pub mod snapshot;
 mod tree;
@@ -132,6 +133,8 @@ impl Git {
             ("GIT_TERMINAL_PROMPT", "0".into()),
             // A partial clone would open a connection for an object that it does not have.
             ("GIT_NO_LAZY_FETCH", "1".into()),
+            // `.git/info/grafts` gives commits other parents, and so a change another beginning.
+            ("GIT_GRAFT_FILE", "/dev/null".into()),
         ];
         // Where the user's own configuration is: it carries `safe.directory` and the personal ignore file.
         for name in ["HOME", "XDG_CONFIG_HOME"] {
@@ -214,28 +217,6 @@ impl Git {
         self.start(args)?.answer()
     }
 
-    /// The commit that a revision names.
-    ///
-    /// # Errors
-    /// There is none.
-    pub fn resolve(&self, revision: &str) -> Result<Oid, GitError> {
-        let unknown = || GitError::UnknownRevision(revision.to_owned());
-        if revision.trim().is_empty() || revision.contains('\0') {
-            return Err(unknown());
-        }
-        let expression = format!("{revision}^{{commit}}");
-        let output = self.call(&["rev-parse", "--verify", "--quiet", "--end-of-options", &expression])?;
-        match output.exit {
-            Some(0) => Oid::parse(output.stdout.trim_ascii_end()).ok_or_else(unknown),
-            _ if output.stderr.is_empty() => Err(unknown()),
-            // Ownership and damage are no matter of the revision; anything else that git says about it is.
-            _ => Err(match self.failure("rev-parse", &output) {
-                error @ GitError::DubiousOwnership(_) => error,
-                _ => unknown(),
-            }),
-        }
-    }
-
     /// The commit that is checked out; `None` on a branch without commits.
     ///
     /// # Errors
@@ -278,19 +259,6 @@ impl Git {
             Some(1) => Err(GitError::NoMergeBase { revision: revision.to_owned(), shallow: self.layout.is_shallow() }),
             _ => Err(self.failure("merge-base", &output)),
         }
-    }
-
-    /// The remote-tracking branches of this name, by their full names.
-    ///
-    /// # Errors
-    /// What git says.
-    pub fn remote_branches(&self, name: &str) -> Result<Vec<String>, GitError> {
-        if !error::is_branch_name(name) {
-            return Ok(Vec::new());
-        }
-        let pattern = format!("refs/remotes/*/{name}");
-        let output = self.ask(&["for-each-ref", "--format=%(refname)", &pattern])?;
-        Ok(String::from_utf8_lossy(&output).lines().map(str::to_owned).collect())
     }
 
     /// The names of the remotes that can stand in a proposed command line unquoted.
@@ -407,6 +375,9 @@ const HARDENING: &[&str] = &[
     "safe.bareRepository=explicit",
     "-c",
     "protocol.allow=never",
+    // Whether a name means two things is asked, and a repository may not answer for git.
+    "-c",
+    "core.warnAmbiguousRefs=true",
     "--no-optional-locks",
     "--no-pager",
     "--no-replace-objects",

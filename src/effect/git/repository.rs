@@ -80,6 +80,12 @@ fn small_file(path: &Path) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
+/// Whether a file holds what a reference holds.
+#[must_use]
+pub fn is_reference_file(path: &Path) -> bool {
+    small_file(path).is_some_and(|text| text.starts_with(b"ref: ") || Oid::parse(text.trim_ascii_end()).is_some())
+}
+
 impl Layout {
     /// The commit that HEAD names, when files say so plainly. `None` (an unborn branch, another form of storage, anything
     /// odd) means: ask git.

@@ -1,0 +1,92 @@
+//! What does the event of a job say? GitHub writes it into a file, and so do Gitea and Forgejo.
+
+use serde::Deserialize;
+
+/// The largest event that is read, in bytes: GitHub sends none that is larger than 25 MB.
+pub const MAX: u64 = 32 << 20;
+
+/// What is read of an event; everything else in it is passed over.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Event {
+    /// Of a push: what the branch was before it.
+    pub before: Option<String>,
+    /// Of a push: whether what was there before is no longer below it.
+    pub forced: Option<bool>,
+    /// Of a merge queue: the changes that are tried together.
+    pub merge_group: Option<MergeGroup>,
+    /// Of a pull request: what goes where.
+    pub pull_request: Option<PullRequest>,
+    /// The repository.
+    pub repository: Option<Repository>,
+}
+
+/// The changes that a merge queue tries together.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct MergeGroup {
+    /// The full name of the branch that they go into.
+    pub base_ref: Option<String>,
+}
+
+/// A pull request.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct PullRequest {
+    /// Where it goes.
+    pub base: Option<End>,
+    /// What goes there.
+    pub head: Option<End>,
+}
+
+/// One end of a pull request.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct End {
+    /// The branch.
+    #[serde(rename = "ref")]
+    pub branch: Option<String>,
+    /// Its commit.
+    pub sha: Option<String>,
+}
+
+/// A repository.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Repository {
+    /// The branch that changes are made for.
+    pub default_branch: Option<String>,
+}
+
+/// Reads an event. Any bytes give one, or why there is none.
+///
+/// # Errors
+/// It is no JSON, or what is read of it is not of the form that it has.
+pub fn read(bytes: &[u8]) -> Result<Event, String> {
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes).trim_ascii();
+    if !bytes.starts_with(b"{") {
+        return Err("it is no JSON object".to_owned());
+    }
+    serde_json::from_slice(bytes).map_err(|e| e.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_event_is_none() {
+        assert_eq!(read(b"{}"), Ok(Event::default()));
+        assert_eq!(read(b"\xef\xbb\xbf{\"before\": null, \"more\": {\"before\": 1}}"), Ok(Event::default()));
+        let deep = [vec![b'['; 100_000], vec![b']'; 100_000]].concat();
+        let nested = [b"{\"x\": ".to_vec(), deep.clone(), b"}".to_vec()].concat();
+        for bytes in
+            [&b""[..], b"null", b"[]", b"{", b"{\"before\": 1}", b"{\"repository\": \"x\"}", b"\xff", &deep, &nested]
+        {
+            let shown = String::from_utf8_lossy(bytes.get(..20.min(bytes.len())).unwrap_or_default()).into_owned();
+            assert!(read(bytes).is_err(), "{shown}");
+        }
+        // Whoever says it twice has said nothing.
+        assert!(read(b"{\"before\": \"a\", \"before\": \"b\"}").is_err());
+    }
+}

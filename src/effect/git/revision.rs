@@ -1,0 +1,240 @@
+//! Which commit does a revision name? A name that could mean two things is refused, not guessed.
+
+use super::error::{self, GitError};
+use super::object::Oid;
+use super::{Git, repository};
+
+/// What git says on standard error of a name that it finds in more than one place (in the locale `C`).
+const AMBIGUOUS: &[u8] = b"is ambiguous";
+
+impl Git {
+    /// The commit that a revision names, for revisions that are vplan's own: an object id, a full reference, `HEAD`.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn resolve(&self, revision: &str) -> Result<Oid, GitError> {
+        if !can_be_asked(revision) {
+            return Err(GitError::UnknownRevision(revision.to_owned()));
+        }
+        let expression = format!("{revision}^{{commit}}");
+        let output = self.call(&["rev-parse", "--verify", "--quiet", "--end-of-options", &expression])?;
+        self.read_commit(revision, &output)
+    }
+
+    fn read_commit(&self, revision: &str, output: &super::call::Output) -> Result<Oid, GitError> {
+        let unknown = || GitError::UnknownRevision(revision.to_owned());
+        match output.exit {
+            Some(0) => Oid::parse(output.stdout.trim_ascii_end()).ok_or_else(unknown),
+            _ if output.stderr.is_empty() => Err(unknown()),
+            // Ownership and damage are no matter of the revision; anything else that git says about it is.
+            _ => Err(match self.failure("rev-parse", output) {
+                error @ GitError::DubiousOwnership(_) => error,
+                _ => unknown(),
+            }),
+        }
+    }
+
+    /// The commit that a revision of somebody else names: a name that is none here is a branch that a remote has.
+    ///
+    /// # Errors
+    /// There is none, or the name means more than one thing: a tag and a branch, a local branch and a remote's of the same
+    /// short name, the beginning of an id and a branch, branches of several remotes.
+    pub fn named(&self, revision: &str) -> Result<Oid, GitError> {
+        let stem = stem(revision);
+        let is_id = Oid::parse(stem.as_bytes())
+            .is_some_and(|id| self.layout().head().is_none_or(|head| head.length() == id.length()));
+        if stem.is_empty() || matches!(stem, "HEAD" | "@") || is_id || !can_be_asked(revision) {
+            return self.resolve(revision);
+        }
+        let expression = format!("{revision}^{{commit}}");
+        let asked = self.start(&["rev-parse", "--verify", "--end-of-options", &expression])?;
+        let references = self.references(stem)?;
+        let output = asked.output()?;
+        let found = self.read_commit(revision, &output);
+        let is_full = stem.starts_with("refs/");
+        if is_full {
+            // Git would go on and take `refs/heads/refs/…` for it.
+            return if references.own.iter().any(|name| name == stem) {
+                found
+            } else {
+                Err(GitError::UnknownRevision(revision.to_owned()))
+            };
+        }
+        let said = output.stderr.windows(AMBIGUOUS.len()).any(|w| w == AMBIGUOUS);
+        match found {
+            Ok(commit) if !said && !references.is_ambiguous() => Ok(commit),
+            Ok(_) => Err(GitError::AmbiguousRevision { name: stem.to_owned(), found: self.meanings(stem, references) }),
+            Err(GitError::UnknownRevision(_)) if stem == revision && references.own.is_empty() => {
+                match one_of(stem, references.of_remotes)? {
+                    Some(reference) => self.resolve(&reference),
+                    None => Err(GitError::UnknownRevision(revision.to_owned())),
+                }
+            }
+            Err(e) => Err(e),
+        }
+    }
+
+    /// The parents that a commit names, in its order, whether they are here or not.
+    ///
+    /// # Errors
+    /// What git says.
+    pub fn parents(&self, commit: &Oid) -> Result<Vec<Oid>, GitError> {
+        let text = self.ask(&["cat-file", "commit", &commit.to_string()])?;
+        let header = text.split(|b| *b == b'\n').take_while(|line| !line.is_empty());
+        Ok(header.filter_map(|line| Oid::parse(line.strip_prefix(b"parent ")?)).collect())
+    }
+
+    /// The commit of a branch of this name that a remote has; `origin` goes first.
+    ///
+    /// # Errors
+    /// Several remotes have such a branch, and none of them is `origin`.
+    pub fn remote_branch(&self, name: &str) -> Result<Option<(String, Oid)>, GitError> {
+        if !error::is_branch_name(name) {
+            return Ok(None);
+        }
+        match one_of(name, self.references(name)?.of_remotes)? {
+            Some(reference) => self.resolve(&reference).map(|commit| Some((reference, commit))),
+            None => Ok(None),
+        }
+    }
+
+    /// The references that a short name can mean.
+    fn references(&self, stem: &str) -> Result<References, GitError> {
+        if !stem.bytes().all(can_be_in_reference) {
+            return Ok(References::default());
+        }
+        let own = own_names(stem);
+        let of_remotes = format!("refs/remotes/*/{stem}");
+        let mut args = vec!["for-each-ref", "--format=%(refname)"];
+        args.extend(own.iter().map(String::as_str).filter(|name| name.starts_with("refs/")));
+        args.push(&of_remotes);
+        let output = self.ask(&args)?;
+        let text = String::from_utf8_lossy(&output);
+        let listed: Vec<&str> = text.lines().collect();
+        let ends = format!("/{stem}");
+        let is_of_remote = |name: &&&str| {
+            let rest = name.strip_prefix("refs/remotes/").and_then(|n| n.strip_suffix(&ends));
+            rest.is_some_and(|remote| !remote.is_empty() && !remote.contains('/'))
+        };
+        Ok(References {
+            of_remotes: listed.iter().filter(is_of_remote).map(|n| (*n).to_owned()).collect(),
+            own: own.into_iter().filter(|name| listed.contains(&name.as_str())).collect(),
+        })
+    }
+
+    /// Everything that a name means, for the message.
+    fn meanings(&self, stem: &str, references: References) -> Vec<String> {
+        let mut found = Vec::new();
+        let plain = stem.split('/').all(|part| !matches!(part, "" | "." | ".."));
+        if plain && repository::is_reference_file(&self.layout().git_dir.join(stem)) {
+            found.push(format!(".git/{stem}"));
+        }
+        let clashes = references.clashes();
+        found.extend(references.own);
+        if clashes {
+            found.extend(references.of_remotes);
+        }
+        if found.len() < 2 && stem.bytes().all(|b| b.is_ascii_hexdigit()) {
+            found.push("the beginning of an object id".to_owned());
+        }
+        found
+    }
+}
+
+/// The references that a short name can mean.
+#[derive(Debug, Default)]
+struct References {
+    /// What git would take it for, the first one first.
+    own: Vec<String>,
+    /// The branches of remotes that are called so, by their full names.
+    of_remotes: Vec<String>,
+}
+
+impl References {
+    fn is_ambiguous(&self) -> bool {
+        self.own.len() > 1 || self.clashes()
+    }
+
+    /// Whether git takes the name for something else than a branch, and a remote has a branch of this name.
+    fn clashes(&self) -> bool {
+        let branch = |name: &String| name.starts_with("refs/heads/") || name.starts_with("refs/remotes/");
+        !self.of_remotes.is_empty() && !self.own.iter().any(branch)
+    }
+}
+
+/// Where git looks for a name, in its order.
+fn own_names(stem: &str) -> Vec<String> {
+    let mut names = vec![stem.to_owned()];
+    names.extend(["refs/", "refs/tags/", "refs/heads/", "refs/remotes/"].map(|prefix| format!("{prefix}{stem}")));
+    names.push(format!("refs/remotes/{stem}/HEAD"));
+    names
+}
+
+fn one_of(name: &str, found: Vec<String>) -> Result<Option<String>, GitError> {
+    let origin = format!("refs/remotes/origin/{name}");
+    match found.as_slice() {
+        [] => Ok(None),
+        list if list.contains(&origin) => Ok(Some(origin)),
+        [one] => Ok(Some(one.clone())),
+        _ => Err(GitError::AmbiguousBranch { name: name.to_owned(), found }),
+    }
+}
+
+fn can_be_asked(revision: &str) -> bool {
+    !revision.trim().is_empty() && !revision.contains('\0')
+}
+
+/// The name that a revision begins with: `main` of `main~2`, `main@{1}`, `main^{commit}`.
+fn stem(revision: &str) -> &str {
+    let end = revision.find(['~', '^', ':']).into_iter().chain(revision.find("@{")).min();
+    end.and_then(|end| revision.get(..end)).unwrap_or(revision)
+}
+
+/// What git allows in the name of a reference, but for where it allows it.
+fn can_be_in_reference(byte: u8) -> bool {
+    byte > b' ' && byte != 0x7f && !b"~^:?*[\\".contains(&byte)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_in_a_revision() {
+        for (revision, want) in [
+            ("main", "main"),
+            ("main~2", "main"),
+            ("a/b^{commit}", "a/b"),
+            ("v1.0^0~3", "v1.0"),
+            ("main@{1}", "main"),
+            ("main@{upstream}~1", "main"),
+            ("@{-1}", ""),
+            (":/fix", ""),
+            ("^main", ""),
+            ("a@b", "a@b"),
+            ("@", "@"),
+        ] {
+            assert_eq!(stem(revision), want, "{revision}");
+        }
+    }
+
+    #[test]
+    fn a_tag_and_a_branch_of_a_remote_clash() {
+        let references = |own: &[&str], of_remotes: &[&str]| References {
+            own: own.iter().map(|n| (*n).to_owned()).collect(),
+            of_remotes: of_remotes.iter().map(|n| (*n).to_owned()).collect(),
+        };
+        let of_remote = &["refs/remotes/origin/x"][..];
+        for (own, of_remotes, want) in [
+            (&["refs/heads/x"][..], of_remote, false),
+            (&["refs/remotes/x"], of_remote, false),
+            (&["refs/tags/x"], &[], false),
+            (&["refs/tags/x"], of_remote, true),
+            // An id that begins so, or a file in the repository's folder.
+            (&[], of_remote, true),
+            (&["refs/tags/x", "refs/heads/x"], &[], true),
+        ] {
+            assert_eq!(references(own, of_remotes).is_ambiguous(), want, "{own:?} {of_remotes:?}");
+        }
+    }
+}
