@@ -112,7 +112,7 @@ fn read_json(text: &str) -> Result<Plan, DocumentError> {
         return Err(DocumentError::new(CONFLICT, found.message, help).at(found.span));
     }
     match serde_json::from_str::<Versioned>(text) {
-        Ok(Versioned { version }) if version.as_u64().is_some_and(|version| is_known(version)) => {}
+        Ok(Versioned { version }) if version.as_u64().is_some_and(is_known) => {}
         Ok(Versioned { version }) => return Err(other_version(&version.to_string())),
         Err(error) => return Err(fault(&error)),
     }

@@ -5,6 +5,8 @@ use serde_json::{Value, json};
 use vplan::plan::digest::seal;
 use vplan::plan::document::to_json;
 
+type Edit = fn(&mut Value);
+
 const CONTRACT: &str = "vplan 1\ncheck lint: true\nwhenChangedAny \"src/**\" {\n  check unit: false\n}\n";
 
 /// A plan for a change of `README` alone, as edited; then `src/a` changes, which the plan has no check for.
@@ -22,7 +24,7 @@ fn edited(edit: impl Fn(&mut Value)) -> Project {
 
 #[test]
 fn a_plan_that_no_longer_says_how_its_base_was_called_is_compared_all_the_same() {
-    let edits: [(&str, fn(&mut Value)); 5] = [
+    let edits: [(&str, Edit); 5] = [
         ("as it was", |_| {}),
         ("without", |p| drop(p["request"].as_object_mut().unwrap().remove("changedFrom"))),
         ("staged", |p| p["request"]["changedFrom"] = json!("staged")),
@@ -37,7 +39,7 @@ fn a_plan_that_no_longer_says_how_its_base_was_called_is_compared_all_the_same()
 
 #[test]
 fn a_plan_without_its_base_or_with_another_one_is_refused() {
-    let edits: [(&str, fn(&mut Value)); 5] = [
+    let edits: [(&str, Edit); 5] = [
         ("no base", |p| drop(p["request"].as_object_mut().unwrap().remove("base"))),
         ("another base", |p| p["request"]["base"] = json!("0".repeat(40))),
         ("no place", |p| drop(p["request"].as_object_mut().unwrap().remove("changedIn"))),
@@ -55,7 +57,7 @@ fn a_plan_without_its_base_or_with_another_one_is_refused() {
         assert!(ran.exits(4).err().contains("the plan says its digest is"), "{name}: {}", ran.err());
     }
     // With a digest of its own, too, where it says what no planner says.
-    let edits: [(&str, fn(&mut Value), &str); 7] = [
+    let edits: [(&str, Edit, &str); 7] = [
         ("a name", |p| p["request"]["base"] = json!("main"), "no id of a commit"),
         ("an option", |p| p["request"]["base"] = json!("--upload-pack=touch x"), "no id of a commit"),
         ("a part of an id", |p| p["request"]["base"] = json!("0123456789ab"), "no id of a commit"),
