@@ -48,6 +48,7 @@ fn scrub(text: &str) -> String {
     let rules = [
         (r"sha256:[0-9a-f]{8,64}", "sha256:<digest>"),
         (r"\b[0-9a-f]{40}\b", "<commit>"),
+        (r"\b[0-9a-f]{12}\b", "<short commit>"),
         (r#"seal="[0-9a-f]{16}""#, "seal=<seal>"),
         (r"\b\d{8}T\d{6}[0-9A-Za-z.-]*", "<run>"),
         (r"\b\d{4}-\d\d-\d\d([ T]\d\d:\d\d:\d\d(\.\d+)?Z?)?", "<date>"),

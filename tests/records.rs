@@ -251,15 +251,18 @@ fn what_does_not_verify() {
     refused(&["run", "--mode", "off", "--all"], "mode is off");
     refused(&["run", "--all", "--shard", "1/2"], "only a shard");
     let none = Project::contract("vplan 1\nwhenChangedAny \"docs/**\" {\n  check a: true\n}\n");
+    none.run(&["status", "--require", "verified"]).exits(0).says("nothing applies");
+    none.write("docs/x", "");
     none.run(&["run", "--changed-none"]).exits(0);
-    none.run(&["status", "--require", "verified"]).exits(44).says("named by hand");
+    none.run(&["status", "--require", "verified"]).exits(44).says("it verified nothing");
+    none.remove("docs/x");
     none.write("x", "");
     none.run(&["run"]).exits(0);
     none.run(&["status", "--require", "verified"]).exits(0);
     let bare = Project::bare();
     bare.write("contracts/verify.vplan", "vplan 1\ncheck a: true\n");
     bare.run(&["run", "--changed-none"]).exits(0);
-    bare.run(&["status", "--require", "verified"]).exits(44).says("which tree it verified is not recorded");
+    bare.run(&["status", "--require", "verified"]).exits(44).says("cannot be planned");
     // A report that was changed by hand, or is torn, is none.
     let id = pass(&project);
     let path = format!(".vplan/runs/{id}/report.json");
@@ -267,7 +270,7 @@ fn what_does_not_verify() {
     for (text, why) in [
         (whole.replacen("\"planDigest\":\"sha256:", "\"planDigest\":\"sha256:0", 1), "cannot be used"),
         (whole[..whole.len() / 2].to_owned(), "ends in the middle"),
-        (whole.replacen("\"verdict\":\"passed\"", "\"verdict\":\"failed\"", 1), "do not agree"),
+        (whole.replacen("\"verdict\":\"passed\"", "\"verdict\":\"failed\"", 1), "is not the one that vplan wrote"),
         (whole.replacen("\"version\":1", "\"version\":7", 1), "version 7"),
     ] {
         project.write(&path, text);

@@ -202,7 +202,7 @@ pub enum Command {
     Merge(Merge),
     /// Say what failed in a run, and what to do about it: for a person, or for an agent.
     Feedback(super::command::feedback::Feedback),
-    /// Show how the latest run ended, and whether what it verified is what is here now.
+    /// Show how the latest run ended, and whether what is here now is verified.
     Status(super::command::status::Status),
     /// List the recorded runs, newest first.
     Runs(super::command::runs::Runs),
@@ -309,6 +309,17 @@ pub struct Request {
     pub changes: Changes,
 }
 
+impl Request {
+    /// That of a command line without any flag.
+    ///
+    /// # Errors
+    /// None, unless a flag has become one that must be given.
+    pub fn plain() -> Result<Self, clap::Error> {
+        let matches = Self::augment_args(clap::Command::new("vplan")).try_get_matches_from(["vplan"])?;
+        Self::from_arg_matches(&matches)
+    }
+}
+
 /// Which files changed. Without any of these: the work tree against HEAD.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Changed files (default: the work tree against HEAD)")]
@@ -369,6 +380,16 @@ pub enum Risk {
     Medium,
     /// Reaches tier 1.
     High,
+}
+
+impl From<Risk> for crate::plan::request::Risk {
+    fn from(risk: Risk) -> Self {
+        match risk {
+            Risk::Low => Self::Low,
+            Risk::Medium => Self::Medium,
+            Risk::High => Self::High,
+        }
+    }
 }
 
 /// Where checks come from.

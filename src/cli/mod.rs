@@ -16,6 +16,7 @@ pub mod reuse;
 pub mod round;
 pub mod saved;
 pub mod session;
+pub mod standing;
 pub mod terminal;
 
 use crate::effect::load;

@@ -1,6 +1,6 @@
 //! What was asked, of which repository, under which contract? From a command line to a plan.
 
-use super::args::{Deny, Global, ListFormat, Mode, Request as Asked, Risk};
+use super::args::{Deny, Global, ListFormat, Mode, Request as Asked};
 use super::command::command;
 use super::error::Failure;
 use super::pinning;
@@ -17,11 +17,12 @@ use crate::effect::files;
 use crate::effect::git::Git;
 use crate::effect::load::{self, LoadError, Loaded, Site, Wanted};
 use crate::effect::state_dir::{self, StateDir, StateError};
+use crate::effect::vault::{self, Vault};
 use crate::effect::{git, infer, input};
 use crate::plan::compile::{Compiled, compile};
 use crate::plan::definition::changed_definitions;
 use crate::plan::facts::{Facts, Question};
-use crate::plan::request::{self, Boundary, ChangedFrom, Request, Selector, Skip};
+use crate::plan::request::{Boundary, ChangedFrom, Request, Selector, Skip};
 use crate::plan::{Plan, request::Mode as PlanMode};
 use crate::recover;
 use crate::run::verdict::Exit;
@@ -65,6 +66,24 @@ pub fn kept_state(global: &Global, site: &Site) -> Result<Option<StateDir>, Fail
     StateDir::find(&state_base(global)?, &site.root).map_err(|e| state_failed(&e))
 }
 
+/// Where it is remembered how runs ended. That there is no place for it is no reason not to run: it is one not to believe the
+/// record later.
+#[must_use]
+pub fn vault(global: &Global, site: &Site) -> Option<Vault> {
+    let state = state(global, site).inspect_err(|failure| tracing::debug!(why = failure.message, "no vault")).ok()?;
+    Vault::open(&state).inspect_err(|error| tracing::debug!(%error, "no vault")).ok()
+}
+
+/// The same for who only looks: `None` where nothing was ever remembered.
+///
+/// # Errors
+/// A place that cannot be entered: exit 5.
+pub fn kept_vault(global: &Global, site: &Site) -> Result<Option<Vault>, Failure> {
+    let Some(state) = kept_state(global, site)? else { return Ok(None) };
+    let failed = |e| StateError::Io(state.path.join(vault::FOLDER), e);
+    Vault::find(&state).map_err(|e| state_failed(&failed(e)))
+}
+
 fn state_base(global: &Global) -> Result<PathBuf, Failure> {
     state_dir::base(global.state_dir.as_deref(), git::environment).map_err(|e| state_failed(&e))
 }
@@ -93,11 +112,7 @@ impl Session {
             changed_in: gathered.place,
             base: gathered.compared_with().map(ToString::to_string),
             in_version_1: false,
-            risk: match asked.risk {
-                Risk::Low => request::Risk::Low,
-                Risk::Medium => request::Risk::Medium,
-                Risk::High => request::Risk::High,
-            },
+            risk: asked.risk.into(),
             boundaries: boundaries(asked),
             min_tier: asked.min_tier,
             explicit,

@@ -3,10 +3,12 @@
 use super::process::program::{Program, say};
 use super::records::{REPORT, RunRecord};
 use super::settle::{Done, Work};
-use crate::base::canon::to_canonical;
+use super::vault::Vault;
+use crate::base::canon::{Digest, to_canonical};
 use crate::plan::{Plan, Step};
 use crate::run::journal::{Entry, FinalStatus, Journal, PlannedStep};
 use crate::run::report::{Decision, EnvironmentUse, Report};
+use crate::run::stands::Ended;
 use crate::run::stop;
 use std::io::{self, Write};
 
@@ -14,7 +16,11 @@ use std::io::{self, Write};
 pub(super) struct Book<'e> {
     pub record: RunRecord,
     events: Option<Box<dyn Write + 'e>>,
+    /// Where it is remembered what vplan wrote, outside the repository.
+    vault: Option<&'e Vault>,
     journal: Journal,
+    /// The digest of the report that was written last.
+    report: Option<Digest>,
     /// Why the record could not be written, the first time.
     pub fault: Option<String>,
     /// The run has begun or a step has ended, and nobody has been asked yet to make that survive a loss of power. The next step
@@ -29,9 +35,20 @@ pub(super) struct Book<'e> {
 }
 
 impl<'e> Book<'e> {
-    pub(super) fn new(record: RunRecord, events: Option<Box<dyn Write + 'e>>) -> Self {
+    pub(super) fn new(record: RunRecord, events: Option<Box<dyn Write + 'e>>, vault: Option<&'e Vault>) -> Self {
         let journal = Journal::default();
-        Self { record, events, journal, fault: None, unsynced: true, asked: 0, safe: 0, untold: Vec::new() }
+        Self {
+            record,
+            events,
+            vault,
+            journal,
+            report: None,
+            fault: None,
+            unsynced: true,
+            asked: 0,
+            safe: 0,
+            untold: Vec::new(),
+        }
     }
 
     /// The first lines.
@@ -113,7 +130,27 @@ impl<'e> Book<'e> {
             let _ = self.write_end(report, RunRecord::append);
             let _ = self.record.sync();
         }
+        self.remember(report);
         self.tell_all();
+    }
+
+    /// Only what is whole is remembered, so that a run is never believed before its record is. Where that is not possible, the
+    /// record is not believed later, and whoever asks is told so.
+    fn remember(&self, report: &Report) {
+        let Some(vault) = self.vault else { return };
+        let ended = Ended {
+            coverage: report.coverage,
+            exit_code: report.exit_code,
+            plan_digest: report.plan_digest.clone(),
+            report: self.report.clone(),
+            run_id: self.record.id().to_owned(),
+            tree: report.tree.clone(),
+            verdict: report.verdict,
+            version: 1,
+        };
+        if let Err(error) = vault.put(&ended) {
+            tracing::debug!(%error, "the run is not remembered");
+        }
     }
 
     fn close(&mut self, report: &Report) -> io::Result<()> {
@@ -125,7 +162,10 @@ impl<'e> Book<'e> {
         if matches!(report.decision, Decision::Fail | Decision::Escalate) {
             let _ = self.record.write(stop::FILE, stop::stop_memo(report).as_bytes());
         }
-        self.record.write(REPORT, to_canonical(report).as_bytes())
+        let text = to_canonical(report);
+        self.record.write(REPORT, text.as_bytes())?;
+        self.report = Some(Digest::of(text.as_bytes()));
+        Ok(())
     }
 
     fn write_end(&mut self, report: &Report, add: fn(&mut RunRecord, &str) -> io::Result<()>) -> io::Result<()> {

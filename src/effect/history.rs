@@ -7,6 +7,7 @@ use super::beside;
 use super::process::program::say;
 use super::records::{EVENTS, FOLDER, REPORT, RUNS};
 use super::step::log_name;
+use crate::base::canon::Digest;
 use crate::base::unit::show_size;
 use crate::base::word::visible;
 use crate::effect::patient::{flock, openat, read_dir};
@@ -210,9 +211,17 @@ impl History {
     /// # Errors
     /// Why it cannot be read, for people.
     pub fn report(&self, id: &str) -> Result<Option<Report>, String> {
+        Ok(self.report_and_digest(id)?.map(|(report, _)| report))
+    }
+
+    /// The report of a run, and the digest of its bytes.
+    ///
+    /// # Errors
+    /// As [`History::report`].
+    pub fn report_and_digest(&self, id: &str) -> Result<Option<(Report, Digest)>, String> {
         let Some(bytes) = self.file(id, REPORT)? else { return Ok(None) };
         let part = merge::read(REPORT, &bytes).map_err(|e| e.message)?;
-        Ok(Some(part.report))
+        Ok(Some((part.report, Digest::of(&bytes))))
     }
 
     /// The plan of a run: the one that was executed last.

@@ -39,5 +39,6 @@ pub mod store;
 pub mod survey;
 pub mod terminal;
 pub mod tree;
+pub mod vault;
 pub mod verify;
 pub mod watch;

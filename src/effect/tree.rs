@@ -13,10 +13,22 @@ pub const CHANGED: &str = "tree-changed";
 /// How many files such a note names.
 const NAMED: usize = 3;
 
-/// The digest of the work tree that is here now, as a report of this plan would record it; `None` when it is not known.
-#[must_use]
-pub fn present(git: &Git, plan: &Plan) -> Option<String> {
-    take(git).map(|snapshot| digest(&snapshot, plan))
+/// The work tree that is here now, if it is known.
+#[derive(Debug)]
+pub struct Present(Option<Snapshot>);
+
+impl Present {
+    /// Looks at it, once.
+    #[must_use]
+    pub fn look(git: Option<&Git>) -> Self {
+        Self(git.and_then(take))
+    }
+
+    /// Its digest, as a report of this plan would record it.
+    #[must_use]
+    pub fn digest(&self, plan: &Plan) -> Option<String> {
+        self.0.as_ref().map(|snapshot| digest(snapshot, plan))
+    }
 }
 
 fn take(git: &Git) -> Option<Snapshot> {

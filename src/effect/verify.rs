@@ -9,6 +9,7 @@ use super::records::RunRecord;
 use super::reuse::Recall;
 use super::settle::Done;
 use super::tree::Begun;
+use super::vault::Vault;
 use super::watch::Watch;
 use crate::base::word::Word;
 use crate::check::evidence::Evidence;
@@ -53,6 +54,8 @@ pub struct Run<'a> {
     pub tick: Option<Duration>,
     /// The tree at the beginning, if it is known.
     pub tree: Option<Begun>,
+    /// Where it is remembered how the run ended, outside the repository.
+    pub vault: Option<&'a Vault>,
     /// What the report says beside the plan and its steps.
     pub circumstances: Circumstances,
     /// What becomes of the report before it is recorded: the ledger's decision. No signal ends vplan meanwhile.
@@ -125,10 +128,11 @@ pub fn verify(plan: Plan, run: Run<'_>, see: &mut dyn FnMut(Seen<'_>)) -> Result
         recall,
         tick,
         tree,
+        vault,
         mut circumstances,
         conclude,
     } = run;
-    let mut book = Book::new(record, events);
+    let mut book = Book::new(record, events, vault);
     circumstances.environment = environment.granted();
     book.begin(&plan, &circumstances.environment)?;
     let mut plan = Arc::new(plan);

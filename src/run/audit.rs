@@ -28,7 +28,7 @@ pub enum Holds {
 /// One thing that was looked at.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Aspect {
-    /// A stable name: `plan`, `steps`, `statuses`, `verdict`, `exitCode`, `coverage`, `journal`, `logs`, `tree`.
+    /// A stable name: `plan`, `steps`, `statuses`, `verdict`, `exitCode`, `coverage`, `journal`, `logs`, `origin`, `tree`.
     pub aspect: &'static str,
     /// Whether it holds.
     pub holds: Holds,

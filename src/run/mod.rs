@@ -11,6 +11,7 @@ pub mod past;
 pub mod record;
 pub mod report;
 mod settle;
+pub mod stands;
 pub mod state;
 pub mod stop;
 pub mod verdict;

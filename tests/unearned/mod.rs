@@ -5,3 +5,4 @@ mod judge;
 mod names;
 mod plan;
 mod run;
+mod status;

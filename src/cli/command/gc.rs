@@ -5,6 +5,7 @@ use crate::cli::args::{Format, Global};
 use crate::cli::error::Failure;
 use crate::cli::history::{Records, open, unreadable};
 use crate::cli::render::style::count;
+use crate::cli::session::kept_vault;
 use crate::cli::terminal::Terminal;
 use crate::run::past::{short, started_at};
 use clap::Args;
@@ -70,9 +71,14 @@ struct Kept {
 /// Records that cannot be read or removed.
 pub fn run(global: &Global, args: &Gc, terminal: &Terminal) -> Result<u8, Failure> {
     let format = format(global, &[Format::Text, Format::Json])?;
-    let (_, history) = open(global, &args.records)?;
+    let (site, history) = open(global, &args.records)?;
     let keep = usize::try_from(args.keep).unwrap_or(usize::MAX);
     let collected = history.collect(keep, args.dry_run).map_err(|e| unreadable(&e))?;
+    if let Ok(Some(vault)) = kept_vault(global, &site)
+        && !args.dry_run
+    {
+        collected.removed.iter().for_each(|(id, _)| vault.forget(id));
+    }
     let bytes: u64 = collected.removed.iter().map(|(_, bytes)| bytes).sum();
     if format == Format::Json {
         terminal.print_json(&Document {

@@ -16,7 +16,7 @@ use crate::cli::render;
 use crate::cli::render::style::{Tone, count, paint};
 use crate::cli::round::{Keeper, tree};
 use crate::cli::saved;
-use crate::cli::session::{Session, selector};
+use crate::cli::session::{Session, selector, vault};
 use crate::cli::terminal::{JsonLines, Terminal};
 use crate::effect::drive::DriveError;
 use crate::effect::environment::{Environment, Grants};
@@ -135,6 +135,7 @@ pub(super) fn once(global: &Global, args: &Run, terminal: &Terminal, round: Roun
     let (recall, notes) = args.reuse.recall(global, &session, &plan, (&root, &environment), record.id(), confirms);
     let question = session.questions(&beneath, global.locked);
     let judge = judge.map(|Program { argv, env, .. }| Judge { argv, env, question: &question });
+    let vault = vault(global, &session.site);
     let run = verify::Run {
         root: &root,
         environment: &environment,
@@ -148,6 +149,7 @@ pub(super) fn once(global: &Global, args: &Run, terminal: &Terminal, round: Roun
         judge: judge.as_ref(),
         tick: matches!(progress, Progress::Live(_)).then_some(TICK),
         tree: beginning.seen(),
+        vault: vault.as_ref(),
         circumstances: Circumstances {
             attempt: attempt.0,
             caveats: plan.caveats.clone(),

@@ -78,6 +78,12 @@ const ALL: &[Kind] = &[
         &["diff"],
         &[of::<crate::plan::diff::plans::PlanDiff>, of::<crate::plan::diff::ContractDiff>],
     ),
+    written(
+        "ended-run",
+        "what vplan remembers of a run that has ended: ended/ of the state directory",
+        &[],
+        &[of::<crate::run::stands::Ended>],
+    ),
     written("event", "a line of events.jsonl and of `run --events`", &[], &[of::<crate::run::journal::Line>]),
     written(
         "feedback",

@@ -1,19 +1,21 @@
-//! `vplan status`: how did the latest run end, and is what it verified what is here now?
+//! `vplan status`: how did the latest run end, and is what is here now verified?
 
 use super::format;
+use crate::base::word::visible;
 use crate::cli::args::{Format, Global};
 use crate::cli::error::Failure;
 use crate::cli::history::{Records, headline, ids, open};
+use crate::cli::render;
 use crate::cli::render::style::{Tone, paint};
+use crate::cli::standing::{Found, Standing, Wanted, standing};
 use crate::cli::terminal::Terminal;
 use crate::effect::history::History;
-use crate::effect::load::Site;
-use crate::effect::tree;
-use crate::plan::Plan;
-use crate::plan::request::Mode;
-use crate::run::past::{State, Summary};
+use crate::effect::tree::Present;
+use crate::plan::caveat::Caveat;
+use crate::run::past::{State, Summary, short};
 use crate::run::report::Report;
-use crate::run::verdict::{Exit, Verdict};
+use crate::run::stands::Answer;
+use crate::run::verdict::Exit;
 use clap::{Args, ValueEnum};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -22,39 +24,60 @@ use serde::Serialize;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
         vplan status\n  \
-        vplan status --require verified && git push\n\n\
+        vplan status --require verified && git push\n  \
+        vplan status --require verified --last\n\n\
+        Verified means: all that is asked for now, of the whole change, was run by one of the recorded runs, under this contract and \
+        on exactly this tree, and passed with full coverage. Of which runs that can be said, vplan remembers in its state directory: \
+        a record in `.vplan/` that it did not write here is `unknown`. A change that no check is asked for is verified: nothing \
+        applies.\n\n\
         Exit codes: 0 shown; 2 usage; 5 the records cannot be read; 44 what is required does not hold.")]
 pub struct Status {
-    /// Require that the latest finished run passed and that the work tree is the one that it verified.
+    /// Require that all that is asked for now was verified, on the work tree as it is.
     #[arg(long, value_name = "WHAT")]
     pub require: Option<Required>,
+    /// What is asked for.
+    #[command(flatten)]
+    pub wanted: Wanted,
     /// Where the records are.
     #[command(flatten)]
     pub records: Records,
 }
 
-/// What can be required of the latest run.
+/// What can be required.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Required {
-    /// It passed, and nothing has changed since.
+    /// All that is asked for now was verified, on the work tree as it is.
     Verified,
 }
 
-/// The latest run.
+/// The latest run, and whether what is here is verified.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Document<'a> {
+    /// Whether what is here is verified; `unknown`: there is a record, and vplan does not know it for its own.
+    answer: Answer,
+    /// What keeps the answer from meaning all that is asked.
+    #[serde(skip_serializing_if = "<[Caveat]>::is_empty")]
+    caveats: &'a [Caveat],
+    /// What was compared to know the change; absent when what is asked for cannot be planned.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    compared: Option<&'a str>,
     /// The latest run that came to its end, when the latest one did not.
     latest_finished: Option<&'a Summary>,
+    /// No check is asked for by the whole change.
+    nothing_applies: bool,
     /// The latest run.
     run: Option<&'a Summary>,
-    /// Whether what it verified is what is here.
+    /// The tree that the latest finished run verified, by its report, and the one that is here.
     tree: Option<Tree>,
-    /// Whether it passed and is about what is here.
+    /// Whether all that is asked for now was verified, on the work tree as it is.
     verified: bool,
+    /// The run that verified it; absent where none did, or nothing applies.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verified_by: Option<&'a str>,
     #[schemars(extend("const" = 1))]
     version: u32,
-    /// Why it is not verified.
+    /// Why it is not verified, by the newest run.
     #[serde(skip_serializing_if = "Option::is_none")]
     why_not: Option<&'a str>,
 }
@@ -62,17 +85,17 @@ pub(super) struct Document<'a> {
 /// The tree that a run verified, and the one that is here.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Tree {
+struct Tree {
     /// What git knows of the work tree now; absent when that is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub present: Option<String>,
+    present: Option<String>,
     /// What the run verified.
-    pub recorded: String,
+    recorded: String,
     /// Whether both are the same.
-    pub same: bool,
+    same: bool,
 }
 
-/// Shows the latest run.
+/// Shows the latest run, and whether what is here is verified.
 ///
 /// # Errors
 /// Records that cannot be read.
@@ -92,114 +115,90 @@ pub fn run(global: &Global, args: &Status, terminal: &Terminal) -> Result<u8, Fa
             break;
         }
     }
-    let judged = match &finished {
-        Some(summary) => judge(&site, &history, summary),
-        None => Judged { reason: None, tree: None, why_not: Some("no run has come to its end".to_owned()) },
-    };
-    let verified = judged.why_not.is_none();
+    // Without a run that has ended, nothing is compared with the tree.
+    let present = finished.is_some().then(|| Present::look(site.git.as_ref().ok()));
+    let found = Found { site: &site, history: &history, present: present.as_ref() };
+    let standing = standing(global, &args.wanted, &found, terminal)?;
+    let report = finished.as_ref().and_then(|run| history.report(&run.run_id).ok()?);
+    let verified = standing.answer == Answer::Verified;
     let exit = if args.require.is_some() && !verified { Exit::Incomplete } else { Exit::Success };
     if format == Format::Json {
         terminal.print_json(&Document {
+            answer: standing.answer,
+            caveats: &standing.caveats,
+            compared: standing.compared.as_deref(),
             latest_finished: finished.as_ref(),
+            nothing_applies: standing.nothing_applies,
             run: latest.as_ref().map(|(run, _)| run),
-            tree: judged.tree,
+            tree: report.as_ref().zip(present.as_ref()).and_then(|(report, present)| tree(&history, report, present)),
             verified,
+            verified_by: standing.by.as_deref(),
             version: 1,
-            why_not: judged.why_not.as_deref(),
+            why_not: standing.why_not.as_deref(),
         });
     } else if !terminal.quiet || exit != Exit::Success {
-        terminal.say(&text(latest, finished.as_ref(), &judged, args.require.is_some(), terminal));
+        let shown = Shown { latest, finished, reason: report.and_then(|r| r.reason), required: args.require.is_some() };
+        terminal.say(&text(&shown, &standing, terminal));
     }
     Ok(exit.code())
 }
 
-struct Judged {
-    /// What decided the verdict, by the report.
-    reason: Option<String>,
-    tree: Option<Tree>,
-    why_not: Option<String>,
-}
-
-/// Whether a finished run still stands for what is here.
-fn judge(site: &Site, history: &History, run: &Summary) -> Judged {
-    let not = |reason, tree, why: &str| Judged { reason, tree, why_not: Some(why.to_owned()) };
-    let report = match history.report(&run.run_id) {
-        Ok(Some(report)) => report,
-        Ok(None) => return not(None, None, "its report is not there"),
-        Err(why) => return not(None, None, &format!("its report cannot be used: {why}")),
-    };
-    let plan = match history.plan(&run.run_id) {
-        Ok(Some(plan)) => plan,
-        Ok(None) => return not(report.reason, None, "its plan is not there"),
-        Err(why) => return not(report.reason, None, &format!("its plan cannot be used: {why}")),
-    };
-    let tree = compare(site, &report, &plan);
-    let why_not = standing(run, &report, &plan).or_else(|| match &tree {
-        None => Some("which tree it verified is not recorded".to_owned()),
-        Some(Tree { present: None, .. }) => Some("which tree this is cannot be said".to_owned()),
-        Some(tree) => (!tree.same).then(|| "the work tree is not the one that was verified".to_owned()),
-    });
-    Judged { reason: report.reason, tree, why_not }
-}
-
-/// The tree that a report is about beside the present one.
-pub(super) fn compare(site: &Site, report: &Report, plan: &Plan) -> Option<Tree> {
+/// The tree of a report beside the present one.
+fn tree(history: &History, report: &Report, present: &Present) -> Option<Tree> {
     let recorded = report.tree.clone()?;
-    let present = site.git.as_ref().ok().and_then(|git| tree::present(git, plan));
+    let plan = history.plan(&report.run_id).ok()??;
+    let present = present.digest(&plan);
     let same = present.as_ref() == Some(&recorded);
     Some(Tree { present, recorded, same })
 }
 
-/// Why a run, by itself, verifies nothing.
-fn standing(run: &Summary, report: &Report, plan: &Plan) -> Option<String> {
-    let is_this = report.run_id == run.run_id && run.verdict == Some(report.verdict);
-    let said = match report.verdict {
-        _ if !is_this => "its report and its journal do not agree",
-        _ if report.plan_digest != plan.digest => "its report is about another plan",
-        Verdict::Passed | Verdict::NothingToVerify if report.exit_code != Exit::Success.code() => {
-            "it did not end with exit code 0"
-        }
-        _ if report.shard.is_some() && report.verdict.is_pass() => {
-            "it ran only a shard of its plan: `vplan merge` joins the reports"
-        }
-        // Whoever names no change verifies nothing, and could always do so.
-        Verdict::NothingToVerify if plan.request.mode == Mode::Off => "mode is off: it verified nothing",
-        Verdict::NothingToVerify if plan.is_change_named() => {
-            "it verified nothing, for changes that were named by hand"
-        }
-        Verdict::Passed | Verdict::NothingToVerify => return None,
-        _ => "it did not pass",
-    };
-    Some(said.to_owned())
+/// What is shown of the recorded runs.
+struct Shown {
+    /// With what is wrong with its journal.
+    latest: Option<(Summary, Option<String>)>,
+    finished: Option<Summary>,
+    /// What decided the verdict, by the report of the latest finished run.
+    reason: Option<String>,
+    required: bool,
 }
 
-fn text(
-    latest: Option<(Summary, Option<String>)>,
-    finished: Option<&Summary>,
-    judged: &Judged,
-    required: bool,
-    terminal: &Terminal,
-) -> String {
-    let Some((latest, trouble)) = latest else {
-        return "no run is recorded yet: `vplan run` makes one\n".to_owned();
+fn text(shown: &Shown, standing: &Standing, terminal: &Terminal) -> String {
+    let mut text = String::new();
+    if let Some(compared) = &standing.compared {
+        text.push_str(&format!("compared: {}\n", visible(compared.as_bytes())));
+    }
+    text.push_str(&render::caveats(&standing.caveats, terminal.color));
+    let Some((latest, trouble)) = &shown.latest else {
+        let answer = if shown.required || standing.nothing_applies { answer(standing, None) } else { String::new() };
+        return text + "no run is recorded yet: `vplan run` makes one\n" + &answer;
     };
     let warn = |what: &str| format!("  {} {what}\n", paint(terminal.color, Tone::Warn, "!"));
-    let mut text = headline(&latest, terminal.color, terminal.columns);
-    text.push_str(&trouble.map_or_else(String::new, |t| warn(&t)));
-    if let Some(finished) = finished {
+    text.push_str(&headline(latest, terminal.color, terminal.columns));
+    text.push_str(&trouble.as_ref().map_or_else(String::new, |t| warn(t)));
+    if let Some(finished) = &shown.finished {
         if finished.run_id != latest.run_id {
             text.push_str("\nthe latest run that came to its end:\n");
             text.push_str(&headline(finished, terminal.color, terminal.columns));
         }
-        if let Some(reason) = &judged.reason {
-            text.push_str(&format!("  {}\n", crate::base::word::visible(reason.as_bytes())));
+        if let Some(reason) = &shown.reason {
+            text.push_str(&format!("  {}\n", visible(reason.as_bytes())));
         }
-        match &judged.why_not {
-            None => text.push_str("  the work tree is the one that was verified\n"),
-            Some(why) => text.push_str(&format!("  not verified: {why}\n")),
-        }
-    } else if required {
-        text.push_str("  not verified: no run has come to its end\n");
+    }
+    if shown.finished.is_some() || shown.required {
+        text.push_str(&answer(standing, shown.finished.as_ref()));
     }
     text
+}
+
+fn answer(standing: &Standing, finished: Option<&Summary>) -> String {
+    let why = standing.why_not.as_deref().unwrap_or_default();
+    match (standing.answer, &standing.by) {
+        (Answer::Verified, None) => "  verified: nothing applies\n".to_owned(),
+        (Answer::Verified, Some(by)) if finished.is_some_and(|run| run.run_id == *by) => {
+            "  the work tree is the one that was verified\n".to_owned()
+        }
+        (Answer::Verified, Some(by)) => format!("  the work tree is the one that the run {} verified\n", short(by)),
+        (Answer::NotVerified, _) => format!("  not verified: {why}\n"),
+        (Answer::Unknown, _) => format!("  unknown: {why}\n"),
+    }
 }

@@ -1,24 +1,26 @@
 //! `vplan verify`: is a report what vplan wrote, and is it about this tree?
 
 use super::format;
-use super::status::compare;
+use crate::base::canon::Digest;
 use crate::base::word::visible;
 use crate::cli::args::{Format, Global};
 use crate::cli::error::Failure;
 use crate::cli::history::{NAMES, Records, open, pick};
 use crate::cli::render::style::{Tone, paint};
-use crate::cli::session::locate;
+use crate::cli::session::{kept_vault, locate};
 use crate::cli::terminal::Terminal;
 use crate::effect::files;
 use crate::effect::history::MAX_FILE;
 use crate::effect::load::Site;
 use crate::effect::records::REPORT;
+use crate::effect::tree::Present;
 use crate::plan::{Plan, document};
 use crate::run::audit::{Aspect, Holds, audit};
 use crate::run::journal::{ReplayedRun, replay};
 use crate::run::merge;
 use crate::run::past::short;
 use crate::run::report::Report;
+use crate::run::stands::{Ended, Recorded, believed};
 use crate::run::verdict::{Exit, Verdict};
 use clap::Args;
 use schemars::JsonSchema;
@@ -27,6 +29,9 @@ use std::collections::BTreeSet;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+
+/// The aspect that says who wrote the record.
+const ORIGIN: &str = "origin";
 
 /// `vplan verify`
 #[derive(Debug, Args)]
@@ -63,7 +68,7 @@ pub(super) struct Document<'a> {
 pub fn run(global: &Global, args: &Verify, terminal: &Terminal) -> Result<u8, Failure> {
     let format = format(global, &[Format::Text, Format::Json])?;
     let (site, folder, file) = place(global, args)?;
-    let report = read_report(&file)?;
+    let (report, bytes) = read_report(&file)?;
     let mut aspects = Vec::new();
     let plan = beside(&folder, "plan.json", &mut aspects, "plan").and_then(|bytes| read_plan(&bytes, &mut aspects));
     let journal: Option<ReplayedRun> =
@@ -73,7 +78,9 @@ pub fn run(global: &Global, args: &Verify, terminal: &Terminal) -> Result<u8, Fa
     let mut found: Vec<Aspect> = found.into_iter().filter(|a| !known.contains(a.aspect)).collect();
     aspects.append(&mut found);
     aspects.push(logs(&report, &folder));
-    aspects.push(tree(&site, &report, plan.as_ref()));
+    let ended = kept_vault(global, &site).ok().flatten().and_then(|vault| vault.get(&report.run_id));
+    aspects.push(origin(&report, &bytes, plan.as_ref(), ended.as_ref()));
+    aspects.push(tree(&site, &report, plan.as_ref(), ended.as_ref()));
     let holds = aspects.iter().all(|a| a.holds != Holds::No);
     if format == Format::Json {
         terminal.print_json(&Document {
@@ -118,7 +125,7 @@ fn place(global: &Global, args: &Verify) -> Result<(Site, PathBuf, PathBuf), Fai
     Ok((site, folder, file))
 }
 
-fn read_report(file: &Path) -> Result<Report, Failure> {
+fn read_report(file: &Path) -> Result<(Report, Digest), Failure> {
     let name = visible(file.as_os_str().as_bytes());
     let wrong = |why: String| Failure::usage("vplan::records::unreadable", format!("`{name}` {why}"));
     let bytes = files::read_plain(file, MAX_FILE).map_err(|e| wrong(cannot(&e)))?;
@@ -126,7 +133,7 @@ fn read_report(file: &Path) -> Result<Report, Failure> {
         let help = "give the `report.json` of a run, the run's directory, or the name of a recorded run";
         Failure::usage("vplan::records::unreadable", e.message).help(help)
     })?;
-    Ok(part.report)
+    Ok((part.report, Digest::of(&bytes)))
 }
 
 fn cannot(error: &io::Error) -> String {
@@ -171,22 +178,47 @@ fn logs(report: &Report, folder: &Path) -> Aspect {
     }
 }
 
-fn tree(site: &Site, report: &Report, plan: Option<&Plan>) -> Aspect {
+/// Whether vplan wrote this record, here: what it remembers of the run is no part of the repository.
+fn origin(report: &Report, bytes: &Digest, plan: Option<&Plan>, ended: Option<&Ended>) -> Aspect {
+    let Some(ended) = ended else {
+        let why = "vplan has not kept that it ran here: it ran elsewhere, long ago, or never";
+        return Aspect::unknown(ORIGIN, why);
+    };
+    let Some(plan) = plan else {
+        return if ended.report.as_ref() == Some(bytes) {
+            Aspect::yes(ORIGIN, "the report is the one that vplan wrote")
+        } else {
+            Aspect::no(ORIGIN, "the report is not the one that vplan wrote")
+        };
+    };
+    match believed(&Recorded { bytes, plan, report }, ended) {
+        Ok(()) => Aspect::yes(ORIGIN, "the report and the plan are those that vplan wrote"),
+        Err(why) => Aspect::no(ORIGIN, why.message),
+    }
+}
+
+fn tree(site: &Site, report: &Report, plan: Option<&Plan>, ended: Option<&Ended>) -> Aspect {
     let Some(recorded) = &report.tree else {
         return Aspect::unknown("tree", "the report does not say which tree was verified");
     };
     // Which files are products, and no part of the tree, only the plan says.
     let Some(plan) = plan else { return Aspect::unknown("tree", "without the plan this tree cannot be compared") };
-    match compare(site, report, plan) {
-        Some(tree) if tree.same => Aspect::yes("tree", "the work tree is the one that was verified"),
-        Some(tree) => match tree.present {
-            Some(present) => {
-                let recorded = visible(recorded.as_bytes());
-                Aspect::no("tree", format!("the work tree is {present}, verified was {recorded}"))
-            }
-            None => Aspect::unknown("tree", "which tree this is cannot be said"),
-        },
-        None => Aspect::unknown("tree", "which tree this is cannot be said"),
+    let Some(present) = Present::look(site.git.as_ref().ok()).digest(plan) else {
+        return Aspect::unknown("tree", "which tree this is cannot be said");
+    };
+    if present != *recorded {
+        let recorded = visible(recorded.as_bytes());
+        return Aspect::no("tree", format!("the work tree is {present}, verified was {recorded}"));
+    }
+    match ended.map(|ended| ended.tree.as_ref() == Some(&present)) {
+        Some(true) => Aspect::yes("tree", "the work tree is the one that was verified"),
+        Some(false) => {
+            Aspect::no("tree", "the work tree is the one that the report names, and not the one that was verified")
+        }
+        None => Aspect::unknown(
+            "tree",
+            "the work tree is the one that the report names: only the report says that it was verified",
+        ),
     }
 }
 

@@ -1,0 +1,392 @@
+//! Is what is here verified? The plan that is asked for now, held against the runs that vplan remembers.
+
+use super::args::{Global, Request as Flags, Risk, digest};
+use super::base_contract::{Terms, accepted_for, attach, caveats};
+use super::error::Failure;
+use super::history::ids;
+use super::propose::Asking;
+use super::round::named;
+use super::session::{Session, kept_state, kept_vault};
+use super::terminal::Terminal;
+use crate::base::canon::Digest;
+use crate::base::word::visible;
+use crate::effect::history::History;
+use crate::effect::ledger::LedgerFile;
+use crate::effect::load::Site;
+use crate::effect::tree::Present;
+use crate::effect::vault::Vault;
+use crate::plan::Plan;
+use crate::plan::caveat::{self, Caveat, Code, Effect};
+use crate::plan::request::{Boundary, Mode, RequestRecord, Risk as Level};
+use crate::run::past::{State, short};
+use crate::run::report::Report;
+use crate::run::stands::{Answer, Ended, Recorded, WhyNot, believed, failed, stands};
+use crate::run::verdict::Exit;
+use clap::Args;
+use std::collections::BTreeMap;
+
+/// How many runs are looked at, the newest.
+const LOOKED_AT: usize = 200;
+/// How many records are read of them: those that may stand, or speak against it.
+const READ: usize = 20;
+
+/// For what it must be verified. What is not said is taken from the run that is held against it.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Request (what is not said is as in the run that is looked at)")]
+pub struct Wanted {
+    /// Whose change it is.
+    #[arg(long, value_name = "NAME")]
+    pub role: Option<String>,
+    /// How risky the change is.
+    #[arg(long, value_name = "LEVEL")]
+    pub risk: Option<Risk>,
+    /// The change ends a milestone.
+    #[arg(long)]
+    pub milestone_end: bool,
+    /// The change ends the run.
+    #[arg(long)]
+    pub run_end: bool,
+    /// The last change: `--milestone-end` and `--run-end`.
+    #[arg(long)]
+    pub last: bool,
+    /// The least tier.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=2))]
+    pub min_tier: Option<u8>,
+    /// Read the contract from this revision, not from the work tree.
+    #[arg(long, value_name = "REV", allow_hyphen_values = true)]
+    pub contract_from: Option<String>,
+    /// All changes since the merge base with this revision, not what is compared by default; `auto` asks the CI system.
+    #[arg(long, value_name = "REV", allow_hyphen_values = true, group = "wanted")]
+    pub base: Option<String>,
+    /// Every tracked file.
+    #[arg(long, group = "wanted")]
+    pub all: bool,
+    /// Whose work it is: the contracts count that a person has accepted for it.
+    #[arg(long, value_name = "NAME")]
+    pub subject: Option<String>,
+    /// Accept the contract with this digest although it asks for less than the one at the base; the answer still says so.
+    #[arg(long, value_name = "sha256:…", require_equals = true, value_parser = digest)]
+    pub allow_contract_change: Option<Digest>,
+}
+
+impl Wanted {
+    fn is_said(&self) -> bool {
+        self.role.is_some() || self.contract_from.is_some() || self.base.is_some() || self.subject.is_some()
+    }
+}
+
+/// What is said of what is here.
+#[derive(Debug)]
+pub struct Standing {
+    /// Whether it is verified.
+    pub answer: Answer,
+    /// By which run; none where nothing applies.
+    pub by: Option<String>,
+    /// What keeps the answer from meaning all that is asked.
+    pub caveats: Vec<Caveat>,
+    /// What was compared; none where the plan cannot be made.
+    pub compared: Option<String>,
+    /// No check of the contract is asked for by the whole change.
+    pub nothing_applies: bool,
+    /// Why not, if it is not verified.
+    pub why_not: Option<String>,
+}
+
+/// What there is to look at.
+#[derive(Clone, Copy, Debug)]
+pub struct Found<'a> {
+    /// The recorded runs.
+    pub history: &'a History,
+    /// The work tree; none where no run has ended.
+    pub present: Option<&'a Present>,
+    /// The repository.
+    pub site: &'a Site,
+}
+
+/// Says whether what is here is verified.
+///
+/// # Errors
+/// Records that cannot be listed; flags of the request that fit nothing (exit 2).
+pub fn standing(global: &Global, wanted: &Wanted, found: &Found<'_>, terminal: &Terminal) -> Result<Standing, Failure> {
+    let mut asker = match Asker::open(global, wanted, terminal) {
+        Ok(asker) => asker,
+        Err(failure) if failure.exit == Exit::Usage.code() && wanted.is_said() => return Err(failure),
+        Err(failure) => return Ok(Standing::not(None, cannot_plan(&failure))),
+    };
+    let compared = Some(asker.compared.clone());
+    let plan = match asker.plan(None) {
+        Ok(made) => made.plan.clone(),
+        Err(failure) if failure.exit == Exit::Usage.code() && wanted.is_said() => return Err(failure),
+        Err(failure) => return Ok(Standing::not(compared, cannot_plan(&failure))),
+    };
+    let mut standing = Standing { caveats: plan.caveats.clone(), ..Standing::not(compared, WhyNot::not("")) };
+    if let Err(why) = whole(&plan) {
+        return Ok(Standing { answer: why.answer, why_not: Some(why.message), ..standing });
+    }
+    let answer = if plan.steps.is_empty() {
+        let nothing = asker.nothing_applies();
+        standing.nothing_applies = nothing.is_ok();
+        nothing.map(|()| None)
+    } else {
+        search(&mut asker, found, global)?.map(Some)
+    };
+    Ok(match answer {
+        Ok(by) => Standing { answer: Answer::Verified, by, why_not: None, ..standing },
+        Err(why) => Standing { answer: why.answer, why_not: Some(why.message), ..standing },
+    })
+}
+
+impl Standing {
+    fn not(compared: Option<String>, why: WhyNot) -> Self {
+        let (caveats, why_not) = (Vec::new(), Some(why.message));
+        Self { answer: why.answer, by: None, caveats, compared, nothing_applies: false, why_not }
+    }
+}
+
+fn cannot_plan(failure: &Failure) -> WhyNot {
+    WhyNot::not(format!("what is asked for cannot be planned: {}", visible(failure.message.as_bytes())))
+}
+
+/// Whether a pass of a plan would mean all that is asked.
+fn whole(plan: &Plan) -> Result<(), WhyNot> {
+    let first = caveat::sorted(&plan.caveats).first().copied().filter(|_| caveat::narrows(&plan.caveats));
+    first.map_or(Ok(()), |caveat| Err(WhyNot::not(visible(caveat.message.as_bytes()))))
+}
+
+/// Makes the plans that are asked for: of one change, under one contract, for the request of each run that is looked at.
+struct Asker<'a> {
+    global: &'a Global,
+    /// The contracts that a person has accepted.
+    accepted: Vec<Digest>,
+    wanted: &'a Wanted,
+    flags: Flags,
+    session: Session,
+    compared: String,
+    made: BTreeMap<Key, Made>,
+}
+
+/// All of a request that may differ between runs.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    role: Option<String>,
+    risk: Level,
+    boundaries: Vec<Boundary>,
+    min_tier: u8,
+    fallback: bool,
+}
+
+/// A plan that is asked for.
+struct Made {
+    /// As it is compiled.
+    plan: Plan,
+    /// After what is known for certain to break was repaired.
+    repaired: Plan,
+}
+
+impl<'a> Asker<'a> {
+    fn open(global: &'a Global, wanted: &'a Wanted, terminal: &Terminal) -> Result<Self, Failure> {
+        let mut flags =
+            Flags::plain().map_err(|e| Failure::new(Exit::Internal.code(), "vplan::internal", e.to_string()))?;
+        // Without a contract, what the repository declares is all that can be asked for; with one, it never is.
+        flags.mode = super::args::Mode::Fallback;
+        flags.contract_from.clone_from(&wanted.contract_from);
+        flags.changes.base.clone_from(&wanted.base);
+        flags.changes.all = wanted.all;
+        let session = Session::open(global, &flags, terminal)?;
+        let compared = session.gathered.description.clone();
+        let accepted = accepted(global, wanted, &session)?;
+        let mut asker = Self { global, accepted, wanted, flags, session, compared, made: BTreeMap::new() };
+        let by_default = !wanted.all && wanted.base.is_none();
+        if by_default && asker.plan(None)?.plan.caveats.iter().any(|c| c.code == Code::BaseUnknown) {
+            // What the whole change is cannot be said: whatever there is must have been verified.
+            asker.flags.changes.all = true;
+            asker.session = Session::open(global, &asker.flags, terminal)?;
+            asker.compared = format!("{}, because no base is known", asker.session.gathered.description);
+            asker.made.clear();
+        }
+        Ok(asker)
+    }
+
+    fn key(&self, of: Option<&RequestRecord>) -> Key {
+        let asked = self.wanted;
+        let mut boundaries = of.map(|r| r.boundaries.clone()).unwrap_or_default();
+        if asked.milestone_end || asked.run_end || asked.last {
+            boundaries.clear();
+            boundaries.extend((asked.milestone_end || asked.last).then_some(Boundary::MilestoneEnd));
+            boundaries.extend((asked.run_end || asked.last).then_some(Boundary::RunEnd));
+        }
+        Key {
+            role: asked.role.clone().or_else(|| of.map(|r| r.role.clone())),
+            risk: asked.risk.map(Level::from).or_else(|| of.map(|r| r.risk)).unwrap_or_default(),
+            boundaries,
+            min_tier: asked.min_tier.or_else(|| of.map(|r| r.min_tier)).unwrap_or(0),
+            fallback: of.is_some_and(|r| r.mode == Mode::Fallback),
+        }
+    }
+
+    /// The plan that is asked for now; `of`: the request of a run, from which comes what the command line does not say.
+    fn plan(&mut self, of: Option<&RequestRecord>) -> Result<&Made, Failure> {
+        let key = self.key(of);
+        if !self.made.contains_key(&key) {
+            let request = &mut self.session.request;
+            request.role.clone_from(&key.role);
+            request.risk = key.risk;
+            request.boundaries.clone_from(&key.boundaries);
+            request.min_tier = key.min_tier;
+            let contract = self.session.loaded.is_some();
+            self.session.request.mode = if contract || !key.fallback { Mode::Contract } else { Mode::Fallback };
+            let (mut plan, _) = self.session.make(&self.flags, Asking::Recorded, false)?;
+            let (repaired, _) = self.session.make(&self.flags, Asking::Recorded, true)?;
+            let (effect, accepted) = (Effect::Incomplete, self.accepted.as_slice());
+            let subject = self.wanted.subject.as_deref();
+            let terms = Terms { effect, accepted, subject, ..Terms::plain(&self.session, true) };
+            attach(&mut plan, caveats(&self.session, self.global, &terms));
+            self.made.insert(key.clone(), Made { plan, repaired });
+        }
+        let internal = || Failure::new(Exit::Internal.code(), "vplan::internal", "a plan was made and is not there");
+        self.made.get(&key).ok_or_else(internal)
+    }
+
+    /// Whether a plan without steps means that nothing has to be verified.
+    fn nothing_applies(&self) -> Result<(), WhyNot> {
+        match self.session.contract() {
+            Some(contract) if contract.checks.is_empty() => Err(WhyNot::not("the contract has no check")),
+            Some(_) => Ok(()),
+            None => Err(WhyNot::not("there is no contract")),
+        }
+    }
+}
+
+fn accepted(global: &Global, wanted: &Wanted, session: &Session) -> Result<Vec<Digest>, Failure> {
+    let mut accepted: Vec<Digest> = wanted.allow_contract_change.iter().cloned().collect();
+    if let Some(subject) = &wanted.subject {
+        named(subject)?;
+        if let Some(place) = kept_state(global, &session.site)? {
+            accepted.extend(accepted_for(&LedgerFile::new(place).read()?, subject));
+        }
+    }
+    Ok(accepted)
+}
+
+/// The newest run that stands for what is asked, or why the newest of all does not.
+fn search(asker: &mut Asker<'_>, found: &Found<'_>, global: &Global) -> Result<Result<String, WhyNot>, Failure> {
+    let Found { history, present, site } = *found;
+    let vault = match kept_vault(global, site) {
+        Ok(vault) => vault,
+        Err(failure) => return Ok(Err(WhyNot::unknown(visible(failure.message.as_bytes())))),
+    };
+    let recorded = ids(history)?;
+    let mut all = vault.as_ref().map_or_else(|| Ok(Vec::new()), Vault::ids).unwrap_or_default();
+    all.extend(recorded.iter().cloned());
+    all.sort_unstable_by(|a, b| b.cmp(a));
+    all.dedup();
+    let mut search = Search { asker, history, present, first: None, against: Vec::new(), read: 0 };
+    for id in all.iter().take(LOOKED_AT) {
+        let known = vault.as_ref().and_then(|vault| vault.get(id));
+        if let Some(answer) = search.look(id, known.as_ref(), recorded.contains(id)) {
+            return Ok(answer);
+        }
+        if search.read >= READ {
+            break;
+        }
+    }
+    Ok(Err(search.first.unwrap_or_else(|| WhyNot::not("no run has come to its end"))))
+}
+
+struct Search<'s, 'a> {
+    asker: &'s mut Asker<'a>,
+    history: &'s History,
+    present: Option<&'s Present>,
+    /// Why the newest run does not stand.
+    first: Option<WhyNot>,
+    /// Runs that failed, whose records are not there to be looked at: the run, and its tree.
+    against: Vec<(String, String)>,
+    read: usize,
+}
+
+impl Search<'_, '_> {
+    /// Looks at a run; gives the answer if that is the last one to be looked at.
+    fn look(&mut self, id: &str, known: Option<&Ended>, is_recorded: bool) -> Option<Result<String, WhyNot>> {
+        let Some(ended) = known else {
+            let is_news = self.first.is_none() && self.history.past(id).summary().state == State::Finished;
+            let why = "vplan has not kept that it ran here, so that its record is not believed";
+            self.first = self.first.take().or_else(|| is_news.then(|| WhyNot::unknown(why)));
+            return None;
+        };
+        let read = if is_recorded {
+            self.read += 1;
+            read(self.history, id).and_then(|(report, plan, bytes)| {
+                if self.history.past(id).summary().state != State::Finished {
+                    return Err(WhyNot::unknown("its journal does not say how it ended"));
+                }
+                believed(&Recorded { bytes: &bytes, plan: &plan, report: &report }, ended)?;
+                Ok((report, plan, bytes))
+            })
+        } else {
+            Err(WhyNot::unknown("its record is not there"))
+        };
+        let (report, plan, bytes) = match read {
+            Ok(read) => read,
+            Err(why) => {
+                if let Some(tree) = ended.tree.clone().filter(|_| ended.failed()) {
+                    self.against.push((id.to_owned(), tree));
+                }
+                self.first.get_or_insert(why);
+                return None;
+            }
+        };
+        match self.hold(&Recorded { bytes: &bytes, plan: &plan, report: &report }) {
+            Held::Stands => Some(Ok(id.to_owned())),
+            Held::Against(why) => Some(Err(why)),
+            Held::Not(why) => {
+                self.first.get_or_insert(why);
+                None
+            }
+        }
+    }
+
+    fn hold(&mut self, recorded: &Recorded<'_>) -> Held {
+        let present = self.present.and_then(|present| present.digest(recorded.plan));
+        let made = match self.asker.plan(Some(&recorded.plan.request)) {
+            Ok(made) => made,
+            Err(failure) => return Held::Not(cannot_plan(&failure)),
+        };
+        if let Err(why) = whole(&made.plan) {
+            return Held::Not(why);
+        }
+        if let Err(why) = stands(recorded, present.as_deref(), &[&made.plan, &made.repaired]) {
+            let here = present.is_some() && present == recorded.report.tree;
+            return match failed(recorded, &made.plan).first().filter(|_| here) {
+                Some(step) => Held::Against(WhyNot::not(format!(
+                    "it did not pass: `{}` failed on this tree",
+                    visible(step.check().as_bytes())
+                ))),
+                None => Held::Not(why),
+            };
+        }
+        match self.against.iter().find(|(_, tree)| Some(tree) == recorded.report.tree.as_ref()) {
+            Some((id, _)) => {
+                let id = short(id);
+                Held::Against(WhyNot::unknown(format!("the run {id} failed on this tree, and its record is not there")))
+            }
+            None => Held::Stands,
+        }
+    }
+}
+
+/// What comes of holding a run against what is asked.
+enum Held {
+    Stands,
+    Not(WhyNot),
+    /// No older run counts.
+    Against(WhyNot),
+}
+
+fn read(history: &History, id: &str) -> Result<(Report, Plan, Digest), WhyNot> {
+    let cannot = |what: &str, why: String| WhyNot::unknown(format!("its {what} cannot be used: {why}"));
+    let missing = |what: &str| WhyNot::unknown(format!("its {what} is not there"));
+    let report = history.report_and_digest(id).map_err(|why| cannot("report", why))?;
+    let (report, bytes) = report.ok_or_else(|| missing("report"))?;
+    let plan = history.plan(id).map_err(|why| cannot("plan", why))?.ok_or_else(|| missing("plan"))?;
+    Ok((report, plan, bytes))
+}

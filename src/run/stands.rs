@@ -1,0 +1,326 @@
+//! Does a run that is over stand for what is asked now? Only if its record is what vplan wrote, and nothing of what is asked is
+//! missing in it.
+
+use super::report::Report;
+use super::verdict::{Exit, Verdict};
+use crate::base::canon::Digest;
+use crate::base::word::visible;
+use crate::check::Severity;
+use crate::plan::contains::missing;
+use crate::plan::request::Mode;
+use crate::plan::{ContractRef, Coverage, Plan, Step};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What vplan keeps of a run that has come to its end, where nobody takes it for a part of the repository.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Ended {
+    /// How much was verified.
+    pub coverage: Coverage,
+    /// Its exit code.
+    pub exit_code: u8,
+    /// The digest of the plan that was executed last.
+    pub plan_digest: Option<Digest>,
+    /// The digest of the bytes of its report, if that could be written.
+    pub report: Option<Digest>,
+    /// The run.
+    pub run_id: String,
+    /// The tree that it verified, if that is known.
+    pub tree: Option<String>,
+    /// Its verdict.
+    pub verdict: Verdict,
+    /// The version of this shape: 1.
+    #[schemars(extend("const" = 1))]
+    pub version: u32,
+}
+
+impl Ended {
+    /// Whether a check failed in it, as far as the verdict says so.
+    #[must_use]
+    pub fn failed(&self) -> bool {
+        matches!(self.verdict, Verdict::Failed | Verdict::TimedOut | Verdict::Errored)
+    }
+}
+
+/// Whether what is here was verified.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    /// It was.
+    Verified,
+    /// It was not.
+    NotVerified,
+    /// There is a record, and nothing says that vplan wrote it here.
+    Unknown,
+}
+
+/// Why a run does not stand for what is asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WhyNot {
+    /// Never [`Answer::Verified`].
+    pub answer: Answer,
+    /// One line for people, safe to show.
+    pub message: String,
+}
+
+impl WhyNot {
+    /// It is known not to.
+    pub fn not(message: impl Into<String>) -> Self {
+        Self { answer: Answer::NotVerified, message: message.into() }
+    }
+
+    /// Its record is not believed.
+    pub fn unknown(message: impl Into<String>) -> Self {
+        Self { answer: Answer::Unknown, message: message.into() }
+    }
+}
+
+/// A run as its record says.
+#[derive(Clone, Copy, Debug)]
+pub struct Recorded<'a> {
+    /// The digest of the bytes of its report.
+    pub bytes: &'a Digest,
+    /// The plan that was executed last; its content is what its digest says.
+    pub plan: &'a Plan,
+    /// Its report.
+    pub report: &'a Report,
+}
+
+/// Whether the record of a run is what vplan wrote of it.
+///
+/// # Errors
+/// Why it is not believed.
+pub fn believed(recorded: &Recorded<'_>, ended: &Ended) -> Result<(), WhyNot> {
+    let Recorded { bytes, plan, report } = recorded;
+    let same = ended.report.as_ref() == Some(*bytes)
+        && (&ended.run_id, &ended.tree) == (&report.run_id, &report.tree)
+        && (ended.verdict, ended.coverage, ended.exit_code) == (report.verdict, report.coverage, report.exit_code);
+    if !same {
+        return Err(WhyNot::unknown("its report is not the one that vplan wrote"));
+    }
+    if plan.digest.is_none() || report.plan_digest != plan.digest || ended.plan_digest != plan.digest {
+        return Err(WhyNot::unknown("its plan is not the one that vplan ran"));
+    }
+    Ok(())
+}
+
+/// Whether a run whose record is believed verified all that `wanted` asks for, on the tree that is here. `present`: that tree,
+/// as a report of the run's plan would name it.
+///
+/// # Errors
+/// What it lacks.
+pub fn stands(recorded: &Recorded<'_>, present: Option<&str>, wanted: &[&Plan]) -> Result<(), WhyNot> {
+    passed(recorded)?;
+    same_tree(recorded.report, present)?;
+    narrowed(recorded)?;
+    let Some(first) = wanted.first() else { return Err(WhyNot::not("what is asked is not known")) };
+    if !same_contract(first.contract.as_ref(), recorded.plan.contract.as_ref()) {
+        return Err(WhyNot::not("it ran under another contract"));
+    }
+    if wanted.iter().any(|wanted| missing(wanted, recorded.plan).is_empty() || became(wanted, recorded.plan)) {
+        return Ok(());
+    }
+    let lacking = names(&missing(first, recorded.plan));
+    Err(WhyNot::not(format!("it did not run {lacking} as it would run now")))
+}
+
+/// The blocking checks of `wanted` that failed in a run whose record is believed: evidence against what is here, if it was on
+/// the same tree.
+#[must_use]
+pub fn failed<'a>(recorded: &Recorded<'_>, wanted: &'a Plan) -> Vec<&'a Step> {
+    let other = missing(wanted, recorded.plan);
+    let has_failed = |step: &Step| {
+        let record = recorded.report.steps.iter().find(|r| r.id == step.id);
+        record.is_some_and(|r| r.status.is_failure() && !r.is_cut())
+    };
+    let blocks = |step: &&Step| step.severity == Severity::Blocking && !other.iter().any(|o| o.id == step.id);
+    wanted.steps.iter().filter(blocks).filter(|step| has_failed(step)).collect()
+}
+
+/// Why a run whose record is believed does not pass, by itself.
+fn passed(recorded: &Recorded<'_>) -> Result<(), WhyNot> {
+    let Recorded { plan, report, .. } = recorded;
+    let why = match report.verdict {
+        _ if report.shard.is_some() => "it ran only a shard of its plan: `vplan merge` joins the reports",
+        _ if plan.request.mode == Mode::Off => "mode is off: it verified nothing",
+        Verdict::Passed if report.exit_code != Exit::Success.code() => "it did not end with exit code 0",
+        Verdict::Passed => return Ok(()),
+        Verdict::NothingToVerify => "it verified nothing",
+        _ => "it did not pass",
+    };
+    Err(WhyNot::not(why))
+}
+
+fn same_tree(report: &Report, present: Option<&str>) -> Result<(), WhyNot> {
+    let why = match (report.tree.as_deref(), present) {
+        (None, _) => "which tree it verified is not recorded",
+        (_, None) => "which tree this is cannot be said",
+        (Some(tree), Some(present)) if tree == present => return Ok(()),
+        _ => "the work tree is not the one that was verified",
+    };
+    Err(WhyNot::not(why))
+}
+
+fn narrowed(recorded: &Recorded<'_>) -> Result<(), WhyNot> {
+    let report = recorded.report;
+    if report.coverage == Coverage::Full {
+        return Ok(());
+    }
+    let because = report.caveats.iter().find(|c| c.effect >= crate::plan::caveat::Effect::Narrows);
+    let because = because.map_or_else(String::new, |c| format!(": {}", visible(c.message.as_bytes())));
+    Err(WhyNot::not(format!("its coverage was narrowed{because}")))
+}
+
+/// Whether two plans were made from one contract, wherever that stood.
+fn same_contract(one: Option<&ContractRef>, other: Option<&ContractRef>) -> bool {
+    match (one, other) {
+        (Some(one), Some(other)) => (&one.digest, &one.imports) == (&other.digest, &other.imports),
+        (None, None) => true,
+        _ => false,
+    }
+}
+
+/// Whether recovery made one plan of the other, without narrowing it.
+fn became(wanted: &Plan, executed: &Plan) -> bool {
+    let first = executed.rewrites.first().and_then(|r| r.previous_digest.as_ref());
+    first.is_some() && first == wanted.digest.as_ref() && executed.rewrites.iter().all(|r| r.coverage == Coverage::Full)
+}
+
+fn names(steps: &[&Step]) -> String {
+    const SHOWN: usize = 3;
+    let mut checks: Vec<&str> = steps.iter().map(|s| s.check()).collect();
+    checks.dedup();
+    let shown: Vec<String> = checks.iter().take(SHOWN).map(|c| format!("`{}`", visible(c.as_bytes()))).collect();
+    let more = match checks.len().saturating_sub(SHOWN) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("{}{more}", shown.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::outcome::{Cause, Outcome, Status};
+    use crate::plan::caveat::{Caveat, Code, Effect};
+    use crate::plan::digest::seal;
+    use crate::recover::bare::plan_of_words;
+    use crate::run::record::StepRecord;
+    use crate::run::report::{Circumstances, report};
+    use crate::run::state::Ending;
+
+    const TREE: &str = "sha256:tree";
+
+    fn plan(words: &[&str]) -> Plan {
+        let mut plan = plan_of_words(words);
+        for (step, word) in plan.steps.iter_mut().zip(words) {
+            (step.id, step.after) = ((*word).to_owned(), Vec::new());
+        }
+        plan.contract =
+            Some(ContractRef { digest: Digest::of(b"contract"), imports: Vec::new(), path: "a.vplan".to_owned() });
+        seal(plan)
+    }
+
+    fn ran(plan: &Plan, fails: &str, caveats: Vec<Caveat>) -> Report {
+        let record = |step: &Step| {
+            let outcome = match step.id == fails {
+                true => Outcome { cause: Some(Cause::ExitCode), detail: None, status: Status::Failed },
+                false => Outcome { cause: None, detail: None, status: Status::Passed },
+            };
+            StepRecord::without_evidence(step, outcome)
+        };
+        let circumstances =
+            Circumstances { caveats, run_id: "r".to_owned(), tree: Some(TREE.to_owned()), ..Circumstances::default() };
+        report(plan, plan.steps.iter().map(record).collect(), &Ending::default(), circumstances)
+    }
+
+    fn why(plan: &Plan, report: &Report, wanted: &Plan) -> String {
+        let bytes = Digest::of(b"");
+        let recorded = Recorded { bytes: &bytes, plan, report };
+        stands(&recorded, Some(TREE), &[wanted]).map_or_else(|why| why.message, |()| String::new())
+    }
+
+    #[test]
+    fn a_run_stands_for_what_it_contains() {
+        let (two, one) = (plan(&["a", "b"]), plan(&["a"]));
+        assert_eq!(why(&two, &ran(&two, "", Vec::new()), &two), "");
+        assert_eq!(why(&two, &ran(&two, "", Vec::new()), &one), "");
+        let lacking = why(&one, &ran(&one, "", Vec::new()), &plan(&["a", "b", "c"]));
+        assert_eq!(lacking, "it did not run `b`, `c` as it would run now");
+        assert_eq!(why(&two, &ran(&two, "b", Vec::new()), &one), "it did not pass");
+        let caveat = Caveat::new(Code::BaseUnknown, Effect::Narrows, "not looked at");
+        assert_eq!(why(&two, &ran(&two, "", vec![caveat]), &one), "its coverage was narrowed: not looked at");
+        let mut other = plan(&["a"]);
+        other.contract.as_mut().unwrap().path = "b.vplan".to_owned();
+        assert_eq!(why(&two, &ran(&two, "", Vec::new()), &other), "", "where a contract stands says nothing");
+        other.contract.as_mut().unwrap().digest = Digest::of(b"other");
+        assert_eq!(why(&two, &ran(&two, "", Vec::new()), &other), "it ran under another contract");
+        other.contract = None;
+        assert_eq!(why(&two, &ran(&two, "", Vec::new()), &other), "it ran under another contract");
+    }
+
+    #[test]
+    fn another_tree_or_none() {
+        let plan = plan(&["a"]);
+        let report = ran(&plan, "", Vec::new());
+        let bytes = Digest::of(b"");
+        let recorded = Recorded { bytes: &bytes, plan: &plan, report: &report };
+        for present in [None, Some("sha256:other"), Some("")] {
+            assert!(stands(&recorded, present, &[&plan]).is_err(), "{present:?}");
+        }
+        let unknown = Report { tree: None, ..report.clone() };
+        let recorded = Recorded { report: &unknown, ..recorded };
+        assert!(stands(&recorded, None, &[&plan]).is_err());
+        assert!(stands(&recorded, Some(TREE), &[]).is_err());
+    }
+
+    #[test]
+    fn what_failed_is_evidence_against_what_asks_for_it() {
+        let two = plan(&["a", "b"]);
+        let report = ran(&two, "b", Vec::new());
+        let bytes = Digest::of(b"");
+        let recorded = Recorded { bytes: &bytes, plan: &two, report: &report };
+        let found = |wanted: &Plan| failed(&recorded, wanted).iter().map(|s| s.id.clone()).collect::<Vec<_>>();
+        assert_eq!(found(&two), ["b"]);
+        assert_eq!(found(&plan(&["a"])), [""; 0]);
+        let mut other = two.clone();
+        other.steps[1].command = "b --fast".to_owned();
+        assert_eq!(found(&other), [""; 0], "another check of this name");
+    }
+
+    #[test]
+    fn only_what_vplan_wrote_is_believed() {
+        let plan = plan(&["a"]);
+        let report = ran(&plan, "", Vec::new());
+        let bytes = Digest::of(b"report");
+        let ended = Ended {
+            coverage: report.coverage,
+            exit_code: report.exit_code,
+            plan_digest: plan.digest.clone(),
+            report: Some(bytes.clone()),
+            run_id: "r".to_owned(),
+            tree: Some(TREE.to_owned()),
+            verdict: report.verdict,
+            version: 1,
+        };
+        let recorded = Recorded { bytes: &bytes, plan: &plan, report: &report };
+        assert_eq!(believed(&recorded, &ended), Ok(()));
+        let edits: [&dyn Fn(&mut Ended); 7] = [
+            &|e| e.report = None,
+            &|e| e.report = Some(Digest::of(b"other")),
+            &|e| e.tree = None,
+            &|e| e.verdict = Verdict::Failed,
+            &|e| e.exit_code = 40,
+            &|e| e.plan_digest = None,
+            &|e| e.run_id = "s".to_owned(),
+        ];
+        for (index, edit) in edits.iter().enumerate() {
+            let mut other = ended.clone();
+            edit(&mut other);
+            assert_eq!(believed(&recorded, &other).unwrap_err().answer, Answer::Unknown, "{index}");
+        }
+        let unsealed = Plan { digest: None, ..plan.clone() };
+        assert!(believed(&Recorded { plan: &unsealed, ..recorded }, &ended).is_err());
+    }
+}
