@@ -231,7 +231,9 @@ fn without_a_subject_nothing_is_recorded() {
     let report = run(&project, &["--attempt", "4"], 0);
     assert_eq!((&report["attempt"], &report["decision"]), (&json!(4), &json!("advance")));
     assert!(["counter", "others", "required", "subject", "verdictCode"].iter().all(|key| report.get(key).is_none()));
-    assert!(!project.parent().join("home/state").exists(), "no state is made");
+    let states = std::fs::read_dir(project.parent().join("home/state/vplan")).unwrap().map(|e| e.unwrap().path());
+    let kept: Vec<_> = states.flat_map(|s| std::fs::read_dir(s).unwrap()).map(|e| e.unwrap().file_name()).collect();
+    assert_eq!(kept, ["ended"], "no ledger is made");
 }
 
 #[test]

@@ -132,7 +132,8 @@ pub struct Global {
     /// Where fetched imports are kept; `$XDG_CACHE_HOME/vplan` or `~/.cache/vplan` otherwise.
     #[arg(long, value_name = "DIR", global = true)]
     pub cache_dir: Option<PathBuf>,
-    /// Where vplan keeps what decides things, rounds and reusable results; `$XDG_STATE_HOME/vplan` or `~/.local/state/vplan` otherwise.
+    /// Where vplan keeps what decides things: rounds, reusable results, what it wrote of each run; `$XDG_STATE_HOME/vplan` or
+    /// `~/.local/state/vplan` otherwise.
     #[arg(long, value_name = "DIR", global = true)]
     pub state_dir: Option<PathBuf>,
 }

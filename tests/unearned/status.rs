@@ -312,6 +312,31 @@ fn more_is_asked_than_was_run() {
     }
 }
 
+/// The change does not choose its judge, here neither: somebody has to accept what asks for less.
+#[test]
+fn a_weakened_contract_is_not_verified_by_itself() {
+    let project = project();
+    project.write("src/bad", "").write("contracts/verify.vplan", CONTRACT.replace("test ! -e src/bad", "true"));
+    ran(&project, &[], 0);
+    refused(&project, "");
+    let found = project.run(&["status", "--format", "json"]).exits(0).json();
+    assert_eq!(found["caveats"][0]["code"], "contract_weakened", "{found}");
+    let digest = project.run(&["check", "--format", "json"]).exits(0).json()["contract"].as_str().unwrap().to_owned();
+    let accept = format!("--allow-contract-change={digest}");
+    let asked = |flags: &[&str]| project.run(&[&["status", "--require", "verified"], flags].concat()).exit;
+    assert_eq!(asked(&[&accept]), Some(44), "the run was narrowed");
+    ran(&project, &[&accept], 0);
+    assert_eq!((asked(&[]), asked(&[&accept])), (Some(44), Some(0)));
+    let other = format!("--allow-contract-change=sha256:{}", "0".repeat(64));
+    assert_eq!((asked(&[&other]), asked(&["--allow-contract-change"])), (Some(44), Some(2)));
+    assert_eq!((asked(&["--subject", "S"]), asked(&["--subject", ""])), (Some(44), Some(2)));
+    project.run(&["gate", "accept", "--subject", "S", "--contract", &digest]).exits(0);
+    assert_eq!((asked(&["--subject", "S"]), asked(&["--subject", "T"])), (Some(0), Some(44)));
+    // One that is not there any more says nothing for another one.
+    project.write("contracts/verify.vplan", CONTRACT.replace("test ! -e src/bad", "true || true"));
+    assert_eq!((asked(&["--subject", "S"]), asked(&[&accept])), (Some(44), Some(44)));
+}
+
 /// Greens that were earned.
 #[test]
 fn what_is_verified_stays_verified() {

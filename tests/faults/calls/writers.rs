@@ -109,6 +109,11 @@ fn is_temporary(name: &str) -> bool {
     name.rsplit('/').next().is_some_and(|n| n.starts_with('.') && n != ".gitignore")
 }
 
+/// Whether it is of the store of passes, or of what is remembered of runs: another one each time.
+fn is_kept(name: &str) -> bool {
+    name.contains("/results/") || name.contains("/ended/")
+}
+
 /// Puts back what was there.
 fn restore(place: &Place, old: &Files) {
     for (name, now) in files(place) {
@@ -170,7 +175,7 @@ impl Known {
                 left.push(name.clone());
             } else {
                 // The store of passes holds durations and, once files are some seconds old, their times.
-                let varies = self.varies.contains(name) || name.contains("/results/");
+                let varies = self.varies.contains(name) || is_kept(name);
                 assert!(known || varies, "{about}: {name} is neither: {}", String::from_utf8_lossy(bytes));
             }
         }
@@ -185,8 +190,8 @@ impl Known {
         let ran = self.place.project.run(self.args);
         assert!(ran.exit == self.exit || self.args[0] == "init", "{about}: {ran:#?}");
         let left = self.old_or_new(about);
-        // The store of passes removes its own after an hour.
-        let ever = left.iter().any(|name| !name.contains("/results/"));
+        // The store of passes removes its own after an hour, and what is remembered of runs goes when there are many newer ones.
+        let ever = left.iter().any(|name| !is_kept(name));
         assert!(!ever, "{about}: left for ever: {left:?}");
     }
 }
