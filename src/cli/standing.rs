@@ -61,7 +61,7 @@ pub struct Wanted {
     /// Every tracked file.
     #[arg(long, group = "wanted")]
     pub all: bool,
-    /// Whose work it is: the contracts count that a person has accepted for it.
+    /// Whose work it is: what it began with is compared, and the contracts count that a person has accepted for it.
     #[arg(long, value_name = "NAME")]
     pub subject: Option<String>,
     /// Accept the contract with this digest although it asks for less than the one at the base; the answer still says so.
@@ -108,7 +108,7 @@ pub struct Found<'a> {
 /// # Errors
 /// Records that cannot be listed; flags of the request that fit nothing (exit 2).
 pub fn standing(global: &Global, wanted: &Wanted, found: &Found<'_>, terminal: &Terminal) -> Result<Standing, Failure> {
-    let mut asker = match Asker::open(global, wanted, terminal) {
+    let mut asker = match Asker::open(global, wanted, found.site, terminal) {
         Ok(asker) => asker,
         Err(failure) if failure.exit == Exit::Usage.code() && wanted.is_said() => return Err(failure),
         Err(failure) => return Ok(Standing::not(None, cannot_plan(&failure))),
@@ -184,19 +184,19 @@ struct Made {
 }
 
 impl<'a> Asker<'a> {
-    fn open(global: &'a Global, wanted: &'a Wanted, terminal: &Terminal) -> Result<Self, Failure> {
+    fn open(global: &'a Global, wanted: &'a Wanted, site: &Site, terminal: &Terminal) -> Result<Self, Failure> {
         let mut flags =
             Flags::plain().map_err(|e| Failure::new(Exit::Internal.code(), "vplan::internal", e.to_string()))?;
         // Without a contract, what the repository declares is all that can be asked for; with one, it never is.
         flags.mode = super::args::Mode::Fallback;
         flags.contract_from.clone_from(&wanted.contract_from);
-        flags.changes.base.clone_from(&wanted.base);
+        let (accepted, began) = of_subject(global, wanted, site)?;
+        flags.changes.base = wanted.base.clone().or_else(|| began.filter(|_| !wanted.all));
         flags.changes.all = wanted.all;
         let session = Session::open(global, &flags, terminal)?;
         let compared = session.gathered.description.clone();
-        let accepted = accepted(global, wanted, &session)?;
         let mut asker = Self { global, accepted, wanted, flags, session, compared, made: BTreeMap::new() };
-        let by_default = !wanted.all && wanted.base.is_none();
+        let by_default = !wanted.all && asker.flags.changes.base.is_none();
         if by_default && asker.plan(None)?.plan.caveats.iter().any(|c| c.code == Code::BaseUnknown) {
             // What the whole change is cannot be said: whatever there is must have been verified.
             asker.flags.changes.all = true;
@@ -257,15 +257,16 @@ impl<'a> Asker<'a> {
     }
 }
 
-fn accepted(global: &Global, wanted: &Wanted, session: &Session) -> Result<Vec<Digest>, Failure> {
+/// The contracts that a person has accepted, and the commit that the subject began with, if it is known.
+fn of_subject(global: &Global, wanted: &Wanted, site: &Site) -> Result<(Vec<Digest>, Option<String>), Failure> {
     let mut accepted: Vec<Digest> = wanted.allow_contract_change.iter().cloned().collect();
-    if let Some(subject) = &wanted.subject {
-        named(subject)?;
-        if let Some(place) = kept_state(global, &session.site)? {
-            accepted.extend(accepted_for(&LedgerFile::new(place).read()?, subject));
-        }
-    }
-    Ok(accepted)
+    let Some(subject) = &wanted.subject else { return Ok((accepted, None)) };
+    named(subject)?;
+    let Some(place) = kept_state(global, site)? else { return Ok((accepted, None)) };
+    let ledger = LedgerFile::new(place).read()?;
+    accepted.extend(accepted_for(&ledger, subject));
+    let began = ledger.entry(subject).and_then(|e| e.began.as_ref()).filter(|b| !b.assumed);
+    Ok((accepted, began.and_then(|b| b.base.clone())))
 }
 
 /// The newest run that stands for what is asked, or why the newest of all does not.
