@@ -330,6 +330,7 @@ fn a_weakened_contract_is_not_verified_by_itself() {
     let other = format!("--allow-contract-change=sha256:{}", "0".repeat(64));
     assert_eq!((asked(&[&other]), asked(&["--allow-contract-change"])), (Some(44), Some(2)));
     assert_eq!((asked(&["--subject", "S"]), asked(&["--subject", ""])), (Some(44), Some(2)));
+    let _ = project.run(&["run", "--subject", "S"]).exit;
     project.run(&["gate", "accept", "--subject", "S", "--contract", &digest]).exits(0);
     assert_eq!((asked(&["--subject", "S"]), asked(&["--subject", "T"])), (Some(0), Some(44)));
     // One that is not there any more says nothing for another one.
