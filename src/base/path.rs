@@ -99,6 +99,14 @@ impl RepoPath {
         self.0.split(|b| *b == b'/')
     }
 
+    /// The directories that it lies in, the outermost first, and itself last; none of the root.
+    #[must_use]
+    pub fn ancestors(&self) -> Vec<RepoPath> {
+        let ends = self.0.iter().enumerate().filter(|(_, b)| **b == b'/').map(|(at, _)| at);
+        let part = |end: usize| self.0.get(..end).and_then(RepoPath::from_exact);
+        ends.chain([self.0.len()]).filter_map(part).filter(|p| !p.is_root()).collect()
+    }
+
     /// What is left of `self` below `dir`, if it lies there.
     #[must_use]
     pub fn below(&self, dir: &RepoPath) -> Option<&[u8]> {

@@ -24,7 +24,7 @@ use crate::plan::diff::contracts::Side;
 use crate::plan::diff::request::{Asked, Weaker, as_of, asks_nothing, weaker};
 use crate::plan::facts::Facts;
 use crate::plan::frame::without_contract;
-use crate::plan::request::{ChangedFrom, Mode};
+use crate::plan::request::{ChangedIn, Mode};
 use std::path::Path;
 
 /// How many of what is weaker a message says.
@@ -198,14 +198,9 @@ impl Court<'_> {
     }
 
     fn is_unchanged(&self, paths: &[RepoPath]) -> Option<bool> {
-        let changes = match &self.session.request.changed_from {
-            Some(ChangedFrom::WorkTree | ChangedFrom::Base(_))
-                if self.session.gathered.base.as_ref() == Some(self.base) =>
-            {
-                Some(&self.session.gathered.changes)
-            }
-            _ => None,
-        };
+        let gathered = &self.session.gathered;
+        let is_whole = gathered.place == Some(ChangedIn::WorkTree) && gathered.base.as_ref() == Some(self.base);
+        let changes = is_whole.then_some(&gathered.changes);
         // A list of names that holds the contract says enough to look.
         let is_named = || paths.iter().any(|path| self.session.gathered.changes.contains(path));
         let state = if changes.is_none() { kept_state(self.global, &self.session.site).ok().flatten() } else { None };
@@ -220,13 +215,21 @@ impl Court<'_> {
     }
 
     fn at(&self, commit: &Oid, contract: Option<&Path>) -> Then {
+        // What unrelated histories have in common.
+        if Oid::empty_tree(commit.length()) == Some(*commit) {
+            return Then::Missing;
+        }
         let revision = commit.to_string();
         let (base, max_file) = (Some(commit), self.global.max_file);
         let wanted = Wanted { contract, revision: Some(&revision), base, max_file };
         let failed = |failure: Failure| Then::Unreadable(reason(failure));
         match pinning::load(&self.session.site, self.global, &wanted) {
             Err(failure) => failed(failure),
-            Ok(Err(LoadError::MissingIn { .. })) => Then::Missing,
+            Ok(Err(LoadError::MissingIn { path, .. })) => match self.git.submodule_around(commit, &path) {
+                Ok(None) => Then::Missing,
+                Ok(Some(module)) => Then::Unreadable(format!("`{module}` is a submodule there")),
+                Err(error) => Then::Unreadable(error.to_string()),
+            },
             Ok(Err(error)) => Then::Unreadable(error.to_string()),
             Ok(Ok(Loaded { contract: Some(contract), sources, .. })) => Then::Contract(Box::new(contract), sources),
             Ok(Ok(loaded)) => failed(invalid(loaded)),

@@ -103,7 +103,5 @@ impl Since<'_> {
 
 /// Whether a symlink is on the way to a file, or the file is one.
 fn has_link(beneath: &Beneath, path: &RepoPath) -> bool {
-    let ends = path.as_bytes().iter().enumerate().filter(|(_, b)| **b == b'/').map(|(at, _)| at);
-    let part = |end: usize| path.as_bytes().get(..end).and_then(RepoPath::from_exact);
-    ends.chain([path.as_bytes().len()]).filter_map(part).any(|part| beneath.link(&part).is_some())
+    path.ancestors().iter().any(|part| beneath.link(part).is_some())
 }

@@ -17,6 +17,7 @@ use vplan::check::Severity;
 use vplan::contract::{Contract, Placement, Risk, Role, Test};
 use vplan::plan::compile::{Compiled, compile};
 use vplan::plan::diff::contracts::{Side, compare};
+use vplan::plan::diff::request::{Asked, as_of, asks_nothing, weaker};
 use vplan::plan::diff::{Class, ContractDiff, plans};
 use vplan::plan::expectation::evaluate;
 use vplan::plan::facts::Facts;
@@ -367,6 +368,54 @@ fn diff_sound() {
     let one = plain_contract(vec![plain_check("one")]);
     assert_eq!(diff(&one, &nothing).count(Class::Weakens), 1);
     assert_eq!(diff(&nothing, &one).count(Class::Strengthens), 1);
+}
+
+/// The same for one request: what is not reported as weaker asks for all that was asked for, and nothing is reported where the contracts
+/// as a whole ask for no less.
+#[test]
+fn diff_of_a_request_is_sound() {
+    let mut runner = TestRunner::new(config(1));
+    let pairs = (contract(), prop::collection::vec(edit(), 1..4));
+    let asked = prop::collection::vec((request(), facts()), 6);
+    let none = Sources::default();
+    let (mut sound, mut weak, mut steps) = (0, 0, 0);
+    for _ in 0..700 {
+        let (old, edits) = pairs.new_tree(&mut runner).unwrap().current();
+        let new = edited(&old, &edits);
+        let whole = diff(&old, &new);
+        let is_less = whole.count(Class::Weakens) + whole.count(Class::Undecided) > 0;
+        let (then, now) = (Side { contract: &old, sources: &none }, Side { contract: &new, sources: &none });
+        for (mut request, facts) in asked.new_tree(&mut runner).unwrap().current() {
+            request.mode = Mode::Contract;
+            let asked = as_of(&request, &then, &now);
+            if asks_nothing(&request, &asked) {
+                continue;
+            }
+            let (Some(before), Some(after)) = (planned(&old, &asked, &facts), planned(&new, &request, &facts)) else {
+                continue;
+            };
+            let found = weaker(&Asked { side: then, plan: &before }, &Asked { side: now, plan: &after });
+            if !found.is_empty() {
+                weak += 1;
+                // What `--only` and `--skip` name is about this request alone.
+                let is_whole = request.only.is_empty() && request.skip.is_empty();
+                assert!(is_less || !is_whole, "{found:#?}\n{edits:?}\n{whole:#?}\n{request:?}");
+                continue;
+            }
+            sound += 1;
+            for step in before.steps.iter().filter(|s| s.is_effective() && s.origin == Origin::Contract) {
+                steps += 1;
+                let is_kept = after.steps.iter().any(|other| covers(other, step));
+                assert!(
+                    is_kept,
+                    "`{}` is lost, and nobody said so\n{edits:?}\n{request:?}\n{facts:?}\nold {old:#?}",
+                    step.id
+                );
+            }
+        }
+    }
+    println!("{sound} requests, {steps} steps, {weak} weaker");
+    assert!(sound >= 500 && steps >= 500 && weak >= 100, "too few cases say anything: {sound} {steps} {weak}");
 }
 
 /// What is printed is a test of the language: the contract that asks for more passes it, the other one fails it.

@@ -441,3 +441,98 @@ fn ci_sees_it() {
     run.exits(0).warns("::warning title=contract_weakened::");
     assert!(project.read("../summary").contains("asks for less"));
 }
+
+#[test]
+fn a_name_of_today_for_a_check_of_the_base() {
+    let project = project();
+    project.write("contracts/verify.vplan", STRICT.replace("check lint {\n", "check lint-it {\n  timeout 2h\n"));
+    refused(&project, "lint", &["--only", "lint-it"]);
+    // What was not asked for then is not missed now.
+    assert_eq!(said(&project.run(&[PLAIN, &["--only", "build"]].concat()), "contract_weakened"), None);
+}
+
+#[test]
+fn another_judge() {
+    let contract = "vplan 1\njudge-with ./strict.sh\ncheck clear {\n  judge \"Is it?\"\n}\n";
+    let project = Project::git_with(&[("contracts/verify.vplan", contract), ("a", "1")]);
+    project.write("contracts/verify.vplan", contract.replace("strict", "kind"));
+    let plan = project.run(&["explain", "--format", "json"]).exits(0).json();
+    assert_eq!(plan["caveats"][0]["checks"], serde_json::json!(["clear"]));
+}
+
+#[test]
+fn a_revision_of_the_change_is_not_the_contract_from_elsewhere() {
+    let project = project();
+    let base = project.git(&["rev-parse", "HEAD"]);
+    project.git(&["branch", "target"]);
+    project.write("contracts/verify.vplan", STRICT.replace("  exit 0\n", "  severity warning\n")).commit("weaker");
+    refused(&project, "lint", &["--base", &base, "--contract-from", "HEAD"]);
+    let strict = project.run(&[PLAIN, &["--base", &base, "--contract-from", "target"]].concat());
+    assert_eq!(said(strict.exits(0), "contract_weakened"), None);
+    // A branch beside the change: who asks chose it, but no round is done by it.
+    project.git(&["checkout", "-q", "target"]);
+    project.write("contracts/verify.vplan", "vplan 1\ncheck a: true\n").commit("others");
+    project.git(&["checkout", "-q", "main"]);
+    let flags = ["--base", &base, "--contract-from", "target"];
+    assert_eq!(said(&project.run(&[PLAIN, &flags].concat()), "contract_weakened"), None);
+    project.run(&[ROUND, &flags].concat()).exits(44);
+}
+
+#[test]
+fn a_contract_in_a_submodule_is_not_a_first_one() {
+    let project = Project::git_with(&[("x", "1")]);
+    project.write("contracts/verify.vplan", "vplan 1\ncheck a: true\n");
+    project.git_in("contracts", &["init", "-q", "-b", "main"]);
+    project.git_in("contracts", &["add", "-A"]);
+    project.git_in("contracts", &["commit", "-q", "-m", "strict"]);
+    project.git(&["-c", "advice.addEmbeddedRepo=false", "add", "contracts"]);
+    project.commit("a submodule");
+    assert_eq!(said(project.run(ROUND).exits(0), "base_contract_unreadable"), None);
+    project.write("contracts/verify.vplan", "vplan 1\ncheck b: echo\n");
+    let round = project.run(ROUND);
+    let caveat = said(round.exits(44), "base_contract_unreadable").unwrap();
+    assert!(caveat["message"].as_str().unwrap().contains("`contracts` is a submodule"), "{caveat}");
+}
+
+#[test]
+fn other_line_ends_are_no_other_contract() {
+    let project = Project::git_with(&[
+        ("contracts/verify.vplan", "vplan 1\ncheck a: true\n"),
+        (".gitattributes", "*.vplan eol=crlf\n"),
+    ]);
+    project.write("contracts/verify.vplan", "vplan 1\r\ncheck a: true\r\n");
+    for flags in [&[][..], &["--changed", "x"], &["--changed", "contracts/verify.vplan"]] {
+        let ran = project.run(&[PLAIN, flags].concat());
+        assert!(ran.exits(0).json().get("caveats").is_none(), "{}", ran.out());
+    }
+}
+
+/// The processes of git that a command starts, by their first argument.
+fn asked_of_git(project: &Project, args: &[&str]) -> Vec<String> {
+    let ran = project.run(&[args, &["-vv", "--color", "never"]].concat());
+    let err = ran.exits(0).err();
+    let calls = err.lines().filter_map(|line| line.split_once("arguments=").map(|(_, rest)| rest));
+    calls.map(|rest| rest.trim_matches('"').split(' ').next().unwrap_or_default().to_owned()).collect()
+}
+
+#[test]
+fn an_unchanged_contract_costs_no_process() {
+    let project = project();
+    let first = asked_of_git(&project, &["explain"]);
+    assert!(!first.is_empty(), "the trace says what git is asked");
+    for command in [&["explain"][..], &["plan"], &["run"]] {
+        let asked = asked_of_git(&project, command);
+        assert!(!asked.iter().any(|call| call == "cat-file" || call == "ls-tree"), "{command:?}: {asked:?}");
+    }
+    // Where names do not say, a look asks nothing, and a run asks once for each commit as soon as there is a place to keep it.
+    assert_eq!(asked_of_git(&project, &["explain", "--changed", "x"]), Vec::<String>::new());
+    let listed = |project: &Project| {
+        let asked = asked_of_git(project, &["run", "--changed", "x"]);
+        asked.iter().filter(|call| *call == "ls-tree").count()
+    };
+    project.run(&["gate", "record", "--subject", "S", "--status", "done"]).exits(0);
+    assert_eq!((listed(&project), listed(&project)), (1, 0));
+    // What is kept is of the commit alone.
+    project.write("contracts/verify.vplan", STRICT.replace("  exit 0\n", "  severity warning\n"));
+    assert!(said(&project.run(&["run", "--changed", "x", "--format", "json"]), "contract_weakened").is_some());
+}

@@ -82,21 +82,33 @@ impl Git {
     /// # Errors
     /// What git says.
     pub fn files_at(&self, commit: &Oid, paths: &[RepoPath]) -> Result<BTreeMap<RepoPath, Oid>, GitError> {
+        let found = self.listed(commit, paths)?.into_iter().filter(|(_, mode, _)| mode.starts_with(b"100"));
+        Ok(found.filter_map(|(path, _, id)| Some((path, Oid::parse(&id)?))).collect())
+    }
+
+    /// The submodule of a commit in which a path lies, or which it is.
+    ///
+    /// # Errors
+    /// What git says.
+    pub fn submodule_around(&self, commit: &Oid, path: &RepoPath) -> Result<Option<RepoPath>, GitError> {
+        let found = self.listed(commit, &path.ancestors())?.into_iter().find(|(_, mode, _)| mode == b"160000");
+        Ok(found.map(|(path, ..)| path))
+    }
+
+    /// Path, mode and id of what a commit has at these paths.
+    fn listed(&self, commit: &Oid, paths: &[RepoPath]) -> Result<Vec<(RepoPath, Vec<u8>, Vec<u8>)>, GitError> {
         let mut args: Vec<OsString> = ["ls-tree", "-z", "--full-tree"].map(OsString::from).to_vec();
         args.extend([commit.to_string().into(), "--".into()]);
         args.extend(paths.iter().map(|path| OsString::from_vec(path.as_bytes().to_vec())));
-        let mut found = BTreeMap::new();
-        for record in split_nul(&self.ask(&args)?) {
-            let mut parts = record.splitn(2, |b| *b == b'\t');
-            let (Some(head), Some(path)) = (parts.next(), parts.next()) else {
-                return Err(GitError::Unreadable("ls-tree".to_owned()));
-            };
-            let id = head.rsplit(|b| *b == b' ').next().and_then(Oid::parse);
-            if let (Some(id), Some(path), true) = (id, RepoPath::from_exact(path), head.starts_with(b"100")) {
-                found.insert(path, id);
-            }
-        }
-        Ok(found)
+        let read = |record: Vec<u8>| {
+            let at = record.iter().position(|b| *b == b'\t')?;
+            let (head, path) = (record.get(..at)?, record.get(at + 1..)?);
+            let mut fields = head.split(|b| *b == b' ');
+            let (mode, _, id) = (fields.next()?, fields.next()?, fields.next()?);
+            Some((RepoPath::from_exact(path)?, mode.to_vec(), id.to_vec()))
+        };
+        let found: Option<Vec<_>> = split_nul(&self.ask(&args)?).into_iter().map(read).collect();
+        found.ok_or_else(|| GitError::Unreadable("ls-tree".to_owned()))
     }
 
     fn entry(&self, commit: &Oid, path: &[u8]) -> Result<Option<Entry>, GitError> {
