@@ -79,7 +79,7 @@ fn git_is_asked_both_questions_at_once() {
     project.mkdir("../bin").script(
         "../bin/git",
         &format!(
-            "#!/bin/sh\ncase \" $* \" in\n*' diff-index '*) echo > '{met}';;\n*' ls-files '*) read -r _ < '{met}';;\nesac\n\
+            "#!/bin/sh\ncase \" $* \" in\n*' ls-tree '*) echo > '{met}';;\n*' ls-files '*) read -r _ < '{met}';;\nesac\n\
              PATH='{path}' exec git \"$@\"\n",
             met = met.display(),
         ),
@@ -166,9 +166,9 @@ fn the_index_hides_nothing() {
     project.git(&["update-index", "--skip-worktree", "src/b.ts"]);
     project.write("src/a.ts", "x").write("src/b.ts", "x");
     expect(&project, None, &["M:src/a.ts", "M:src/b.ts"]);
-    // But a file that a sparse checkout left out is not missing.
+    // Without a sparse checkout, a file that is not there is missing.
     project.remove("src/b.ts");
-    expect(&project, None, &["M:src/a.ts"]);
+    expect(&project, None, &["M:src/a.ts", "D:src/b.ts"]);
 }
 
 #[test]
@@ -337,20 +337,21 @@ fn the_base_of_a_ci_system() {
 }
 
 #[test]
-fn submodules_are_paths() {
+fn submodules_are_paths_and_what_changed_in_them() {
     let library = project();
     let url = format!("file://{}", library.root().display());
     let project = project();
     project.git(&["submodule", "--quiet", "add", &url, "lib"]);
-    expect(&project, None, &["A:.gitmodules", "A:lib"]);
+    let inside = ["A:lib/.gitignore", "A:lib/src/a.ts", "A:lib/src/b.ts", "A:lib/tool.sh"];
+    expect(&project, None, &[&["A:.gitmodules", "A:lib"], &inside[..]].concat());
     project.commit("lib");
     expect(&project, None, &[]);
     // Something changed inside.
     project.write("lib/src/a.ts", "x");
-    expect(&project, None, &["M:lib"]);
+    expect(&project, None, &["M:lib", "M:lib/src/a.ts"]);
     project.git_in("lib", &["checkout", "-q", "."]);
     project.write("lib/untracked", "");
-    expect(&project, None, &["M:lib"]);
+    expect(&project, None, &["M:lib", "A:lib/untracked"]);
     project.remove("lib/untracked");
     expect(&project, None, &[]);
     // Another commit.
@@ -370,7 +371,7 @@ fn submodules_are_paths() {
     project.mkdir("lib");
     expect(&project, None, &[]);
     project.write("lib/hidden", "");
-    expect(&project, None, &["M:lib"]);
+    expect(&project, None, &["M:lib", "A:lib/hidden"]);
 }
 
 #[test]
@@ -428,13 +429,15 @@ fn without_git() {
 }
 
 #[test]
-fn files_without_modes() {
+fn modes_count_whatever_the_configuration_says() {
     let project = project();
     project.git(&["config", "core.fileMode", "false"]);
+    // This file system has modes, whatever the configuration says.
     project.mode("tool.sh", 0o755);
-    expect(&project, None, &[]);
+    expect(&project, None, &["M:tool.sh"]);
     project.git(&["update-index", "--chmod=+x", "src/a.ts"]);
-    expect(&project, None, &["M:src/a.ts"]);
+    expect(&project, None, &["M:tool.sh"]);
+    expect(&project, Some(ChangeSource::Staged), &["M:src/a.ts"]);
 }
 
 #[test]

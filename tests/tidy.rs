@@ -42,7 +42,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("toml", &["front/"]),
     ("kdl", &["plan/kdl/write.rs", "plan/kdl/tests.rs", "lock/encode.rs"]),
     ("quick_xml", &["check/format/"]),
-    ("memchr", &["check/format/"]),
+    ("memchr", &["check/format/", "effect/git/"]),
     ("proptest", &["arbitrary"]),
 ];
 

@@ -18,6 +18,7 @@ pub mod saved;
 pub mod session;
 pub mod standing;
 pub mod terminal;
+mod unseen;
 
 use crate::effect::load;
 use crate::effect::process::survive_file_limits;

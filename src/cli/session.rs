@@ -176,6 +176,7 @@ impl Session {
             }
             plan = self.compile(&mut facts)?;
         }
+        let unseen = self.unseen(&plan, &facts)?;
         if preflight {
             for _ in 0..ROUNDS {
                 let questions = recover::preflight_questions(&plan, &facts);
@@ -188,6 +189,7 @@ impl Session {
             plan = recover::preflight(plan, &facts);
         }
         plan.caveats.extend(self.gathered.caveats.iter().cloned());
+        plan.caveats.extend(unseen);
         Ok((plan, facts))
     }
 
@@ -267,7 +269,12 @@ impl Session {
 /// # Errors
 /// A directory that cannot be entered.
 pub fn locate(global: &Global) -> Result<Site, Failure> {
-    load::locate(Path::new("."), global.contract.as_deref(), &git::environment).map_err(load_failed)
+    let mut site = load::locate(Path::new("."), global.contract.as_deref(), &git::environment).map_err(load_failed)?;
+    // Where there is no such place, everything is read again.
+    if let Ok(states) = state_base(global) {
+        site.git = site.git.map(|git| git.with_memory(&states));
+    }
+    Ok(site)
 }
 
 /// Reads the contract of the work tree on its own: for `check`.

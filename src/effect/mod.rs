@@ -20,6 +20,7 @@ pub mod import;
 pub mod infer;
 pub mod input;
 pub mod judge;
+mod kept;
 pub mod ledger;
 pub mod load;
 pub mod lockfile;

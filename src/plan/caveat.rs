@@ -34,6 +34,10 @@ pub enum Code {
     EarlierPushes,
     /// A base was asked for, and nothing says what came before: every tracked file counts as changed.
     WholeTree,
+    /// Files that only ignore rules of this machine hide would be selected by checks.
+    HiddenFiles,
+    /// Files are outside the sparse checkout.
+    Sparse,
 }
 
 impl Code {
@@ -50,6 +54,8 @@ impl Code {
             Code::OnlyNothing => "only_nothing",
             Code::EarlierPushes => "earlier_pushes",
             Code::WholeTree => "whole_tree",
+            Code::HiddenFiles => "hidden_files",
+            Code::Sparse => "sparse",
         }
     }
 }

@@ -6,3 +6,4 @@ mod names;
 mod plan;
 mod run;
 mod status;
+mod content;

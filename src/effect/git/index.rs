@@ -1,7 +1,8 @@
 //! What does git's index hold? Documented in git's `Documentation/gitformat-index.txt`; versions 2, 3 and 4.
 //!
 //! vplan reads it itself because every git command that compares the work tree with it may run the clean filter that the
-//! repository's configuration names (for entries whose time stamp is not older than the index).
+//! repository's configuration names (for entries whose time stamp is not older than the index). For vplan it is a list of names
+//! and ids: what it says of times and sizes, whoever may write it can make up.
 
 use super::object::Oid;
 
@@ -29,25 +30,6 @@ pub struct Entry {
     pub skip_worktree: bool,
     /// `git add --intent-to-add`: the path is known, the content is not.
     pub intent_to_add: bool,
-    /// What the file looked like when it was last known to be equal; `None` when it must be compared by content.
-    pub stat: Option<Stat>,
-}
-
-/// The part of a file's status that git keeps, each cut to 32 bits.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stat {
-    /// Time of the last change of status: seconds, nanoseconds.
-    pub ctime: (u32, u32),
-    /// Time of the last change of content.
-    pub mtime: (u32, u32),
-    /// Inode.
-    pub ino: u32,
-    /// Owner.
-    pub uid: u32,
-    /// Group.
-    pub gid: u32,
-    /// Size in bytes.
-    pub size: u32,
 }
 
 /// Reads an index whose ids have `length` bytes.
@@ -83,10 +65,10 @@ fn read(bytes: &[u8], length: usize) -> Option<Vec<Entry>> {
 
 fn read_entry(cursor: &mut Cursor<'_>, version: u32, length: usize, previous: &mut Vec<u8>) -> Option<Entry> {
     let before = cursor.0.len();
-    let ctime = (cursor.u32()?, cursor.u32()?);
-    let mtime = (cursor.u32()?, cursor.u32()?);
-    let (_dev, ino) = (cursor.u32()?, cursor.u32()?);
-    let (mode, uid, gid, size) = (cursor.u32()?, cursor.u32()?, cursor.u32()?, cursor.u32()?);
+    // Two times, device and inode; behind the mode: owner, group, size. Anybody may have written them.
+    cursor.take(24)?;
+    let mode = cursor.u32()?;
+    cursor.take(12)?;
     let id = Oid::from_bytes(cursor.take(length)?)?;
     let flags = cursor.u16()?;
     let more = if flags & 0x4000 != 0 { cursor.u16()? } else { 0 };
@@ -111,7 +93,6 @@ fn read_entry(cursor: &mut Cursor<'_>, version: u32, length: usize, previous: &m
         stage: u8::try_from((flags >> 12) & 3).ok()?,
         skip_worktree: more & 0x4000 != 0,
         intent_to_add: more & 0x2000 != 0,
-        stat: Some(Stat { ctime, mtime, ino, uid, gid, size }),
     })
 }
 

@@ -1,17 +1,23 @@
 //! What does git know, asked so that the repository's own configuration cannot run anything?
 //!
-//! The hardened call: plumbing only, and of it only what never compares contents (`diff-index --cached`, `ls-files`,
-//! `ls-tree`, `cat-file`, `merge-base`, `rev-parse`). Everything that looks into the work tree (`git diff`, `git status`,
+//! The hardened call: plumbing only, and of it only what never compares contents (`ls-files`, `ls-tree`, `cat-file`,
+//! `merge-base`, `rev-parse`). Everything that looks into the work tree (`git diff`, `git status`,
 //! `diff-files`, `diff-index` without `--cached`) runs the clean filter of `.git/config` for entries that are not older than
 //! the index, also with all other hardening in place; so vplan compares the work tree with the index itself
 //! ([`worktree`]). The environment is built from nothing, revisions become object ids before anything else sees them, and
 //! nothing is fetched.
 
+mod attributes;
 mod call;
+mod convert;
 pub mod error;
 pub mod fetch;
 pub mod index;
+mod listing;
+mod memory;
 pub mod object;
+mod others;
+mod pattern;
 pub mod refs;
 pub mod repository;
 pub mod revision;
@@ -21,18 +27,19 @@ mod tree;
 pub mod worktree;
 
 use super::files;
-use crate::base::change::Status;
 use crate::base::command::quote;
 use crate::base::path::RepoPath;
 use crate::base::word::{Word, visible};
 use error::GitError;
+use memory::Memory;
 use object::Oid;
 use repository::{Found, Layout};
+use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// How long git may take, in seconds.
@@ -59,6 +66,19 @@ pub struct Git {
     /// who names the changed files needs no git.
     program: OnceLock<Option<Program>>,
     env: Vec<(&'static str, OsString)>,
+    memory: Arc<Memory>,
+    /// Of a submodule: where it is in the repository that has this memory.
+    below: Vec<u8>,
+}
+
+/// What a comparison of the work tree did not look into.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Unseen {
+    /// Files that are neither tracked nor ignored by a tracked `.gitignore`, but hidden by rules of this machine: in
+    /// `.git/info/exclude`, in the user's own file, in a `.gitignore` that is not tracked. In byte order.
+    pub hidden: Vec<RepoPath>,
+    /// Files that a sparse checkout leaves out, in byte order.
+    pub left_out: Vec<RepoPath>,
 }
 
 /// Git's executable, and the PATH that it gets.
@@ -66,17 +86,6 @@ pub struct Git {
 struct Program {
     file: PathBuf,
     path: OsString,
-}
-
-/// One record of git's raw format.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RawChange {
-    /// The path.
-    pub path: RepoPath,
-    /// What happened.
-    pub status: Status,
-    /// Mode and id on the old side, if there is one.
-    pub old: Option<(u32, Oid)>,
 }
 
 /// A question that git is working on.
@@ -108,10 +117,6 @@ fn unanswered(fault: call::Fault, command: String) -> GitError {
     }
 }
 
-fn read_staged(output: &[u8]) -> Result<Vec<RawChange>, GitError> {
-    parse_raw(output).ok_or_else(|| GitError::Unreadable("diff-index".to_owned()))
-}
-
 impl Git {
     /// Finds the repository around a directory. Whether there is a git to ask about it is said by [`Git::available`].
     ///
@@ -140,7 +145,27 @@ impl Git {
         for name in ["HOME", "XDG_CONFIG_HOME"] {
             env.extend(lookup(name).map(|value| (name, value)));
         }
-        Self { layout, path: lookup("PATH").unwrap_or_default(), program: OnceLock::new(), env }
+        let path = lookup("PATH").unwrap_or_default();
+        Self { layout, path, program: OnceLock::new(), env, memory: Arc::default(), below: Vec::new() }
+    }
+
+    /// The same with a place where it keeps which contents it has seen: where the state of all repositories is. It need not be
+    /// there, and where it cannot be made, every file is read again.
+    #[must_use]
+    pub fn with_memory(mut self, states: &Path) -> Self {
+        self.memory = Arc::new(Memory::at(states, &self.layout.root));
+        self
+    }
+
+    /// What the last comparison of the work tree with a commit did not look into.
+    #[must_use]
+    pub fn unseen(&self) -> Unseen {
+        self.memory.unseen()
+    }
+
+    /// What a file is called in the memory.
+    fn key<'p>(&self, path: &'p [u8]) -> Cow<'p, [u8]> {
+        if self.below.is_empty() { Cow::Borrowed(path) } else { Cow::Owned([&self.below, path].concat()) }
     }
 
     /// Whether there is a git.
@@ -161,8 +186,9 @@ impl Git {
     }
 
     /// The same git for the repository of a submodule.
-    fn nested(&self, layout: Layout) -> Self {
-        Self { layout, ..self.clone() }
+    fn nested(&self, layout: Layout, path: &RepoPath) -> Self {
+        let below = [&self.below, path.as_bytes(), b"/"].concat();
+        Self { layout, below, ..self.clone() }
     }
 
     /// The work tree's root, absolute, without symlinks.
@@ -271,33 +297,6 @@ impl Git {
         Ok(names.into_iter().filter(|name| error::is_branch_name(name)).collect())
     }
 
-    /// The difference between a tree and the index.
-    ///
-    /// # Errors
-    /// What git says, and paths that no repository can have.
-    pub fn staged_against(&self, tree: &Oid) -> Result<Vec<RawChange>, GitError> {
-        read_staged(&self.ask_for_staged(tree)?.answer()?)
-    }
-
-    /// Asks for the difference between a tree and the index, which [`read_staged`] reads.
-    fn ask_for_staged(&self, tree: &Oid) -> Result<Asked<'_>, GitError> {
-        let tree = tree.to_string();
-        self.start(&[
-            "diff-index",
-            "--cached",
-            "--raw",
-            "-z",
-            "--no-renames",
-            "--no-abbrev",
-            "--no-ext-diff",
-            "--no-textconv",
-            "--no-relative",
-            "--ignore-submodules=none",
-            &tree,
-            "--",
-        ])
-    }
-
     /// Asks for the files that git does not track and does not ignore, one by one, each followed by NUL; a nested repository is
     /// one path that ends in `/`.
     fn ask_for_untracked(&self) -> Result<Asked<'_>, GitError> {
@@ -353,10 +352,26 @@ impl Git {
         split_nul(&found).iter().find_map(|path| RepoPath::from_exact(path))
     }
 
-    /// Whether the executable bit of files means something here (`core.fileMode`).
+    /// Whether the executable bit of files means something on this file system. What the configuration says of it
+    /// (`core.fileMode`), anybody may have written.
     fn has_file_modes(&self) -> bool {
-        let answer = self.call(&["config", "--type=bool", "--get", "core.fileMode"]);
-        !matches!(answer, Ok(output) if output.stdout.trim_ascii_end() == b"false")
+        #[cfg(target_os = "linux")]
+        {
+            // FAT, exFAT, NTFS (two drivers), CIFS, SMB2, and 9p, by which WSL shows the drives of Windows.
+            const WITHOUT: [u32; 7] =
+                [0x4d44, 0x2011_bab0, 0x5346_544e, 0x7366_746e, 0xff53_4d42, 0xfe53_4d42, 0x0102_1997];
+            let found = rustix::fs::statfs(&self.layout.root);
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the numbers have 32 bits")]
+            !found.is_ok_and(|found| WITHOUT.contains(&(found.f_type as u32)))
+        }
+        #[cfg(not(target_os = "linux"))]
+        true
+    }
+
+    /// Whether the work tree is a sparse checkout.
+    fn is_sparse(&self) -> bool {
+        let answer = self.call(&["config", "--type=bool", "--get", "core.sparseCheckout"]);
+        matches!(answer, Ok(output) if output.stdout.trim_ascii_end() == b"true")
     }
 }
 
@@ -371,6 +386,12 @@ const HARDENING: &[&str] = &[
     // A file of the repository that says which commits come before which, and that nothing checks.
     "-c",
     "core.commitGraph=false",
+    // Two names that differ in case are two files; whoever says otherwise hides one of them.
+    "-c",
+    "core.ignoreCase=false",
+    // A hook of some builds of git.
+    "-c",
+    "core.virtualFilesystem=",
     "-c",
     "safe.bareRepository=explicit",
     "-c",
@@ -400,31 +421,6 @@ fn split_nul(bytes: &[u8]) -> Vec<Vec<u8>> {
     if bytes.is_empty() { Vec::new() } else { bytes.split(|b| *b == 0).map(<[u8]>::to_vec).collect() }
 }
 
-/// Reads the output of `diff-index --raw -z --no-renames --no-abbrev`.
-fn parse_raw(bytes: &[u8]) -> Option<Vec<RawChange>> {
-    let mut fields = bytes.strip_suffix(b"\0").unwrap_or(bytes).split(|b| *b == 0);
-    let mut changes = Vec::new();
-    if bytes.is_empty() {
-        return Some(changes);
-    }
-    while let Some(head) = fields.next() {
-        let path = RepoPath::from_exact(fields.next()?)?;
-        let words: Vec<&[u8]> = head.strip_prefix(b":")?.split(|b| *b == b' ').collect();
-        let [old_mode, _, old_id, _, letter] = words.as_slice() else { return None };
-        let status = match letter.first()? {
-            b'A' => Status::Added,
-            b'D' => Status::Deleted,
-            b'T' => Status::TypeChanged,
-            b'M' | b'U' => Status::Modified,
-            _ => return None,
-        };
-        let mode = u32::from_str_radix(std::str::from_utf8(old_mode).ok()?, 8).ok()?;
-        let old = if mode == 0 { None } else { Some((mode, Oid::parse(old_id)?)) };
-        changes.push(RawChange { path, status, old });
-    }
-    Some(changes)
-}
-
 /// What holds of any bytes that git may print, or keep in an index: reading is total, no path is invented or leaves the
 /// repository, and of several lists in a row each says what it says alone.
 ///
@@ -432,30 +428,21 @@ fn parse_raw(bytes: &[u8]) -> Option<Vec<RawChange>> {
 /// What does not hold.
 #[cfg(any(test, feature = "arbitrary"))]
 pub fn oracle(bytes: &[u8]) -> Result<(), String> {
-    let is_there = |path: &[u8]| path.is_empty() || bytes.windows(path.len()).any(|w| w == path);
-    if let Some(changes) = parse_raw(bytes) {
-        if let Some(change) = changes.iter().find(|c| !is_there(c.path.as_bytes())) {
-            return Err(format!("a path from nowhere: {change:?}"));
-        }
-        if changes.iter().any(|c| RepoPath::parse(c.path.as_bytes()).as_ref() != Ok(&c.path)) {
-            return Err(format!("a path that leaves the repository: {changes:?}"));
-        }
-        // Two lists, one behind the other, in either order.
-        let fields: Vec<&[u8]> = bytes.strip_suffix(b"\0").unwrap_or(bytes).split(|b| *b == 0).collect();
-        let middle = fields.len() / 4 * 2;
-        let list = |fields: &[&[u8]]| fields.iter().flat_map(|f| [*f, b"\0"].concat()).collect::<Vec<u8>>();
-        let (one, two) = fields.split_at_checked(middle).unwrap_or_default();
-        let halves = [(one, two), (two, one)].map(|(a, b)| {
-            let whole = [parse_raw(&list(a)).unwrap_or_default(), parse_raw(&list(b)).unwrap_or_default()].concat();
-            (parse_raw(&[list(a), list(b)].concat()), whole)
-        });
-        if !bytes.is_empty() && halves.iter().any(|(got, want)| got.as_ref() != Some(want)) {
-            return Err(format!("a list depends on what stands before it: {halves:?}"));
+    if let Some(listing) = listing::Listing::read(bytes.to_vec()) {
+        let mut previous: &[u8] = b"";
+        for file in listing.iter() {
+            if !bytes.windows(file.path.len()).any(|w| w == file.path) {
+                return Err(format!("a path from nowhere: {file:?}"));
+            }
+            if file.path <= previous || listing.get(file.path) != Some(file) {
+                return Err(format!("a path out of order: {file:?}"));
+            }
+            previous = file.path;
         }
     }
     for record in split_nul(bytes) {
         if let Some(entry) = worktree::listed_entry(&record)
-            && (!record.ends_with(&entry.path) || entry.stat.is_some())
+            && !record.ends_with(&entry.path)
         {
             return Err(format!("an entry from nowhere: {entry:?}"));
         }
@@ -482,20 +469,6 @@ pub fn oracle(bytes: &[u8]) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn raw_records() {
-        let (a, b) = ("1".repeat(40), "2".repeat(40));
-        let text = format!(":100644 100755 {a} {b} M\0x\ny\0:000000 100644 {a} {b} A\0n\0");
-        let changes = parse_raw(text.as_bytes()).unwrap();
-        assert_eq!(changes.len(), 2);
-        assert_eq!(changes[0].path.as_bytes(), b"x\ny");
-        assert_eq!(changes[0].old, Oid::parse(a.as_bytes()).map(|id| (0o100_644, id)));
-        assert_eq!((changes[1].status, changes[1].old), (Status::Added, None));
-        for bad in ["x", ":1 2 3 4 M\0", ":100644 100644 1 2 M\0a\0", ":100644\0a\0"] {
-            assert_eq!(parse_raw(bad.as_bytes()), None, "{bad}");
-        }
-    }
 
     #[test]
     fn a_path_keeps_only_absolute_entries_outside() {

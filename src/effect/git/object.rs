@@ -36,9 +36,22 @@ impl Oid {
             b'a'..=b'f' => Some(b - b'a' + 10),
             _ => None,
         };
-        let (pairs, _) = hex.as_chunks::<2>();
-        let raw: Option<Vec<u8>> = pairs.iter().map(|[high, low]| Some(digit(*high)? << 4 | digit(*low)?)).collect();
-        Self::from_bytes(&raw?)
+        let mut bytes = [0; 32];
+        for (byte, [high, low]) in bytes.iter_mut().zip(hex.as_chunks::<2>().0) {
+            *byte = digit(*high)? << 4 | digit(*low)?;
+        }
+        Some(Self { length: hex.len() / 2, bytes })
+    }
+
+    /// Its bytes, followed by zeros up to 32.
+    pub(super) fn padded(&self) -> [u8; 32] {
+        self.bytes
+    }
+
+    /// The id of so many bytes that [`Oid::padded`] gave.
+    pub(super) fn from_padded(length: usize, bytes: [u8; 32]) -> Option<Self> {
+        let ends = |from: usize| bytes.get(from..).is_some_and(|rest| rest.iter().all(|b| *b == 0));
+        (if ends(20) { length == 20 } else { length == 32 }).then_some(Self { length, bytes })
     }
 
     /// The id of the tree without entries, which git knows also where no such object is stored.

@@ -1,25 +1,24 @@
-//! Which content does the work tree have? Every file that is tracked, or untracked and not ignored, with the id of its content.
+//! Which content does the work tree have? Every file that is tracked, or untracked and not ignored by a
+//! tracked `.gitignore`, with the id of its content.
 //!
-//! Content alone: committing, staging or checking out the same files elsewhere gives the same snapshot. Of files that are as
-//! git compared them last, the index knows the id; only others are read. (A file under a clean filter has the id of what was
-//! added as long as nobody touched it, and then that of its bytes: such a tree may count as changed when it is not, never the
-//! other way.)
+//! Content alone: committing, staging or checking out the same files elsewhere gives the same snapshot. A file counts with the id
+//! of its bytes as they are in the work tree, from vplan's own table or by reading it.
 
 use super::error::GitError;
 use super::index::Entry;
 use super::object::{Oid, blob_id};
-use super::worktree::{self, SUBMODULE, SYMLINK, Seen, Stamp};
+use super::worktree::{self, SUBMODULE, SYMLINK, Seen};
 use super::{Git, is_record};
 use crate::base::canon::{Digest, Hasher};
 use crate::base::path::RepoPath;
 use crate::effect::{beside, files};
-use std::collections::BTreeMap;
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
 
-/// How many bytes of files that the index does not know are read; with more, the content of the tree is not known.
+/// How many bytes of untracked files are read; with more, the content of the tree is not known. Tracked files are read however many they are.
 const MAX_READ: u64 = 256 << 20;
 
 /// The content of a work tree.
@@ -80,28 +79,23 @@ fn snapshot(git: &Git, depth: usize) -> Result<Snapshot, GitError> {
     for _ in 0..3 {
         let before = worktree::index_stamp(git);
         let untracked = git.ask_for_untracked()?;
-        let (untracked, seen) = beside::both(|| untracked.answer(), || look_at_all(git, length, &before));
+        let (untracked, seen) = beside::both(|| untracked.answer(), || worktree::look_at_all(git, length));
         let (seen, untracked) = (seen?, super::split_nul(&untracked?));
         if worktree::index_stamp(git) != before {
             continue;
         }
-        let mut reader = Reader { git, length, depth, left: MAX_READ, files: BTreeMap::new() };
-        for (entry, seen) in seen {
-            reader.tracked(entry, &seen)?;
+        let mut reader = Reader::new(git, length, depth);
+        for (entry, seen) in seen.entries.into_iter().zip(seen.seen) {
+            reader.tracked(entry, seen)?;
         }
-        for path in untracked {
+        // What only rules of this machine hide is in the tree all the same.
+        let all: BTreeSet<Vec<u8>> = untracked.into_iter().chain(seen.others).collect();
+        for path in all {
             reader.untracked(&path)?;
         }
         return Ok(Snapshot { files: reader.files });
     }
     Err(GitError::Unsteady)
-}
-
-/// Every entry of the index with what stands in its place.
-fn look_at_all(git: &Git, length: usize, stamp: &Stamp) -> Result<Vec<(Entry, Seen)>, GitError> {
-    let entries = worktree::read_entries(git, length)?;
-    let written = stamp.map_or((0, 0), |(_, _, sec, nsec, _, _)| (sec, nsec));
-    Ok(worktree::look_at(git.root(), entries, written, |entry, seen| Some((entry, seen))))
 }
 
 struct Reader<'a> {
@@ -111,20 +105,26 @@ struct Reader<'a> {
     /// How many bytes may still be read.
     left: u64,
     files: BTreeMap<Box<[u8]>, (u32, Oid)>,
+    has_modes: OnceCell<bool>,
+    is_sparse: OnceCell<bool>,
 }
 
-impl Reader<'_> {
-    fn tracked(&mut self, entry: Entry, seen: &Seen) -> Result<(), GitError> {
+impl<'a> Reader<'a> {
+    fn new(git: &'a Git, length: usize, depth: usize) -> Self {
+        let (has_modes, is_sparse) = (OnceCell::new(), OnceCell::new());
+        Self { git, length, depth, left: MAX_READ, files: BTreeMap::new(), has_modes, is_sparse }
+    }
+
+    fn tracked(&mut self, entry: Entry, seen: Seen) -> Result<(), GitError> {
         if is_record(&entry.path) && self.depth == 0 {
             return Ok(());
         }
-        let conflict = entry.stage != 0;
+        let git = self.git;
         match seen {
-            Seen::Same if !conflict => {
-                self.files.insert(entry.path, (entry.mode, entry.id));
-            }
             // Outside a sparse checkout: it is as it was.
-            Seen::Missing if entry.skip_worktree && !conflict => {
+            Seen::Missing
+                if entry.skip_worktree && entry.stage == 0 && *self.is_sparse.get_or_init(|| git.is_sparse()) =>
+            {
                 self.files.insert(entry.path, (entry.mode, entry.id));
             }
             // Of a submodule that is not checked out, there is an empty directory or none.
@@ -133,10 +133,16 @@ impl Reader<'_> {
                 self.files.insert(entry.path, (SUBMODULE, id));
             }
             Seen::Missing | Seen::Directory => {}
-            Seen::Same | Seen::Regular { .. } | Seen::Symlink | Seen::Special => {
-                // A file that has only a new time stamp keeps what the index says of its mode, where files have no modes.
-                self.file(&entry.path)?;
+            Seen::Regular { executable, id: Some(id) } => {
+                let mode = if executable { 0o100_755 } else { 0o100_644 };
+                // Where files have no modes, the index is what says so.
+                let known = mode == entry.mode || *self.has_modes.get_or_init(|| git.has_file_modes());
+                self.files.insert(entry.path, (if known { mode } else { entry.mode }, id));
             }
+            Seen::Symlink(Some(id)) => {
+                self.files.insert(entry.path, (SYMLINK, id));
+            }
+            Seen::Regular { id: None, .. } | Seen::Symlink(None) | Seen::Special => self.file(&entry.path)?,
         }
         Ok(())
     }
@@ -184,13 +190,19 @@ impl Reader<'_> {
 
     /// What stands for a submodule: the commit that is recorded if it is checked out and nothing differs from it, else an id of
     /// what is there.
-    fn submodule(&self, entry: &Entry) -> Result<Oid, GitError> {
-        let path = Path::new(std::ffi::OsStr::from_bytes(&entry.path));
-        let Some(layout) = super::repository::at(&self.git.root().join(path)) else { return Ok(entry.id) };
+    fn submodule(&mut self, entry: &Entry) -> Result<Oid, GitError> {
+        let path = RepoPath::from_exact(&entry.path).ok_or_else(|| GitError::Unreadable("submodule".to_owned()))?;
+        let Some(layout) = super::repository::at(&self.git.root().join(path.to_os())) else {
+            // Not checked out; what is there all the same counts file by file.
+            for file in files::walk(self.git.root(), &path).unwrap_or_default() {
+                self.file(file.as_bytes())?;
+            }
+            return Ok(entry.id);
+        };
         if self.depth >= worktree::MAX_DEPTH {
             return Err(GitError::Unreadable("submodule".to_owned()));
         }
-        let content = snapshot(&self.git.nested(layout), self.depth + 1)?.digest(None);
+        let content = snapshot(&self.git.nested(layout, &path), self.depth + 1)?.digest(None);
         let content = content.to_string();
         blob_id(self.length, content.len() as u64, content.as_bytes())
             .map_err(|_| GitError::Unreadable("submodule".to_owned()))

@@ -1,22 +1,28 @@
-//! Which files of the work tree differ from a commit? Compared by vplan itself, by status and then by content.
+//! Which files of the work tree differ from a commit? Compared by vplan itself, by content.
 //!
-//! The answer is a superset of git's: a file that git would call equal only after a clean filter or a conversion of line
-//! ends, and whose time stamp or inode is not the one in the index, counts as modified. A file whose status is the one in
-//! the index, and older than the index, is the one that git compared; a new time stamp on the same bytes is no change.
+//! Of the index only names and ids count. What a file contains is known from vplan's own table, or by reading it: what else the
+//! index says (times, sizes, "assume unchanged", "skip the work tree"), and what the repository's configuration makes git
+//! believe (`core.trustctime`, `core.checkStat`, `core.fileMode`, `core.ignoreCase`), hides nothing.
 
+use super::convert::Converter;
 use super::error::GitError;
-use super::index::{self, Entry, Index, Stat};
+use super::index::{self, Entry, Index};
+use super::listing::{Listed, Listing};
+use super::memory::Learned;
 use super::object::{Oid, blob_id};
-use super::{Git, RawChange, is_record, read_staged, split_nul};
+use super::{Git, Unseen, is_record, others, split_nul};
 use crate::base::change::{ChangedFile, Status};
 use crate::base::path::RepoPath;
 use crate::base::word::visible;
 use crate::effect::patient::{openat, openat2};
+use crate::effect::reuse::stats::{Stamp as FileStamp, Stats, now};
 use crate::effect::{beside, files};
-use rustix::fd::OwnedFd;
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, Stat as Found, lstat, statat};
-use std::collections::BTreeMap;
-use std::os::unix::ffi::OsStrExt as _;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, fstat, readlinkat, statat};
+use std::borrow::Cow;
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
@@ -25,30 +31,50 @@ pub(super) const MAX_DEPTH: usize = 8;
 /// The largest index that is read.
 const MAX_INDEX: u64 = 1 << 30;
 /// Below this many entries, threads cost more than they bring.
-const SMALL: usize = 2_000;
+const SMALL: usize = 500;
 
 const DIRECTORY: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 pub(super) const SYMLINK: u32 = 0o120_000;
 pub(super) const SUBMODULE: u32 = 0o160_000;
+/// What of a mode says file, symlink or submodule.
+const KIND: u32 = 0o170_000;
 
 /// Everything in the work tree that differs from a tree: tracked files, deleted ones, untracked ones. Not sorted; a path
 /// can occur as deleted and as added.
 pub(super) fn changes(git: &Git, tree: &Oid, depth: usize) -> Result<Vec<ChangedFile>, GitError> {
     for _ in 0..3 {
         let before = index_stamp(git);
-        // Both are started before there is other work, which would keep a thread from starting them.
-        let (staged, untracked) = (git.ask_for_staged(tree)?, git.ask_for_untracked()?);
-        let observed = || observe_all(git, tree.length(), &before, depth == 0);
-        let (staged, (untracked, observed)) =
-            beside::both(|| staged.answer(), || beside::both(|| untracked.answer(), observed));
-        let (staged, untracked, observed) = (read_staged(&staged?)?, split_nul(&untracked?), observed?);
+        // It is started before there is other work, which would keep a thread from starting it.
+        let untracked = git.ask_for_untracked()?;
+        let (listing, (untracked, observed)) = beside::both(
+            || git.listing(tree),
+            || beside::both(|| untracked.answer(), || look_at_all(git, tree.length())),
+        );
+        let (listing, untracked, observed) = (listing?, split_nul(&untracked?), observed?);
         if index_stamp(git) != before {
             continue;
         }
-        let mut changed = compare(git, staged, observed, depth)?;
-        for path in untracked {
-            add_untracked(git.root(), &path, &mut changed)?;
+        let Observed { entries, seen, others } = observed;
+        if let Some(record) = entries.iter().find(|entry| depth == 0 && is_record(&entry.path)) {
+            return Err(GitError::TrackedRecord(visible(&record.path)));
+        }
+        let mut comparison = Comparison::new(git, &listing, depth);
+        comparison.compare(&entries, seen)?;
+        let (mut changed, left_out) = comparison.finish();
+        let mut hidden = Vec::new();
+        let known: BTreeSet<&[u8]> = untracked.iter().map(Vec::as_slice).collect();
+        for path in others.iter().filter(|path| !known.contains(path.as_slice())) {
+            // A submodule is verified as its own repository sees it, but nothing is hidden in one.
+            add_untracked(git.root(), path, if depth == 0 { &mut hidden } else { &mut changed })?;
+        }
+        for path in &untracked {
+            add_untracked(git.root(), path, &mut changed)?;
+        }
+        if depth == 0 {
+            let mut hidden: Vec<RepoPath> = hidden.into_iter().map(|file: ChangedFile| file.path).collect();
+            hidden.sort();
+            git.memory.set_unseen(Unseen { hidden, left_out });
         }
         return Ok(changed);
     }
@@ -63,73 +89,123 @@ pub(super) fn index_stamp(git: &Git) -> Stamp {
     Some((meta.ino(), meta.size(), meta.mtime(), meta.mtime_nsec(), meta.ctime(), meta.ctime_nsec()))
 }
 
-/// A tracked file whose status is not the one in the index.
-struct Observed {
-    entry: Entry,
-    seen: Seen,
-}
-
 /// What stands where the index has an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Seen {
-    /// The very file that git compared last.
-    Same,
     Missing,
     Regular {
         executable: bool,
-        size: u64,
+        /// Of its content; `None` when that cannot be read, or is being written.
+        id: Option<Oid>,
     },
-    Symlink,
+    /// With the id of its target.
+    Symlink(Option<Oid>),
     Directory,
     /// A pipe, a socket, a device.
     Special,
 }
 
-fn observe_all(git: &Git, length: usize, stamp: &Stamp, top: bool) -> Result<Vec<Observed>, GitError> {
+/// The work tree as it was found.
+pub(super) struct Observed {
+    /// The index, in byte order of the paths.
+    pub entries: Vec<Entry>,
+    /// What stands in the place of each.
+    pub seen: Vec<Seen>,
+    /// What is neither tracked nor ignored by a tracked `.gitignore`.
+    pub others: Vec<Vec<u8>>,
+}
+
+/// Looks at everything in the work tree.
+pub(super) fn look_at_all(git: &Git, length: usize) -> Result<Observed, GitError> {
     let entries = read_entries(git, length)?;
-    if let Some(record) = entries.iter().find(|e| top && is_record(&e.path)) {
-        return Err(GitError::TrackedRecord(visible(&record.path)));
-    }
-    let written = stamp.map_or((0, 0), |(_, _, sec, nsec, _, _)| (sec, nsec));
-    // Git does not check out what lies outside a sparse checkout.
-    let is_expected = |entry: &Entry, seen| seen == Seen::Same || (seen == Seen::Missing && entry.skip_worktree);
-    let found =
-        |entry: Entry, seen| (entry.stage != 0 || !is_expected(&entry, seen)).then_some(Observed { entry, seen });
-    Ok(look_at(git.root(), entries, written, found))
+    let (others, seen) = beside::both(|| others::others(git, &entries), || look_at(git, &entries, length));
+    Ok(Observed { others: others?, seen, entries })
 }
 
-/// Looks at what stands where the entries say, and gives what is made of it, in their order.
-pub(super) fn look_at<T: Send>(
-    root: &Path,
-    entries: Vec<Entry>,
-    written: (i64, i64),
-    make: impl Fn(Entry, Seen) -> Option<T> + Sync,
-) -> Vec<T> {
-    let look = |entries: Vec<Entry>| -> Vec<T> {
-        let mut parents = Parents::new(root);
-        let look = |entry: Entry| {
-            let seen = parents.look(&entry, written);
-            make(entry, seen)
-        };
-        entries.into_iter().filter_map(look).collect()
+fn look_at(git: &Git, entries: &[Entry], length: usize) -> Vec<Seen> {
+    let table = git.memory.table();
+    let look = |entries: &[Entry]| {
+        let mut eyes = Eyes { parents: Parents::new(git.root()), git, length, table: &table, near: 0, learned: vec![] };
+        let seen: Vec<Seen> = entries.iter().map(|entry| eyes.see(&entry.path)).collect();
+        (seen, eyes.learned)
     };
-    let threads = beside::parts();
-    if entries.len() < SMALL || threads == 1 {
-        return look(entries);
-    }
-    let mut rest = entries;
-    let size = rest.len().div_ceil(threads);
-    let mut parts = Vec::new();
-    while rest.len() > size {
-        let tail = rest.split_off(size);
-        parts.push(std::mem::replace(&mut rest, tail));
-    }
-    parts.push(rest);
-    beside::each(parts, look).into_iter().flatten().collect()
+    let threads = if entries.len() < SMALL { 1 } else { beside::parts() };
+    let parts = entries.chunks(entries.len().div_ceil(threads).max(1)).collect();
+    let (seen, learned): (Vec<_>, Vec<_>) = beside::each(parts, look).into_iter().unzip();
+    drop(table);
+    git.memory.learn(learned.into_iter().flatten().collect());
+    seen.into_iter().flatten().collect()
 }
 
-/// The index as vplan reads it, or as git lists it when its form is unusual; then every file is compared by content.
+/// Looks at files in the order of their paths.
+struct Eyes<'a> {
+    parents: Parents<'a>,
+    git: &'a Git,
+    length: usize,
+    table: &'a Stats,
+    /// Where the last file was in the table.
+    near: usize,
+    learned: Vec<Learned>,
+}
+
+impl Eyes<'_> {
+    fn see(&mut self, path: &[u8]) -> Seen {
+        let Some((dir, name)) = self.parents.of(path) else { return Seen::Missing };
+        let name = &*name;
+        let Ok(stat) = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) else { return Seen::Missing };
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => {
+                let executable = stat.st_mode & 0o100 != 0;
+                let stamp = FileStamp::from(&stat);
+                let known = self.git.key(path);
+                let id = self.table.digest_near(&known, &stamp, &mut self.near);
+                let id = id.and_then(|id| Oid::from_padded(self.length, *id.as_bytes()));
+                let id = id.or_else(|| {
+                    let (learned, id) = read_id(dir, name, self.length, known.into_owned())?;
+                    self.learned.extend(learned);
+                    Some(id)
+                });
+                Seen::Regular { executable, id }
+            }
+            FileType::Symlink => {
+                let target = readlinkat(dir, name, Vec::new()).ok();
+                Seen::Symlink(target.and_then(|t| {
+                    let bytes = t.as_bytes();
+                    blob_id(self.length, bytes.len() as u64, bytes).ok()
+                }))
+            }
+            FileType::Directory => Seen::Directory,
+            _ => Seen::Special,
+        }
+    }
+}
+
+/// The id of a file's content, and what may be remembered of it; `None` when it cannot be read as a whole.
+fn read_id(dir: BorrowedFd<'_>, name: &[u8], length: usize, path: Vec<u8>) -> Option<(Option<Learned>, Oid)> {
+    let since = now();
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = std::fs::File::from(openat(dir, name, flags, Mode::empty()).ok()?);
+    let before = fstat(&file).ok()?;
+    if FileType::from_raw_mode(before.st_mode) != FileType::RegularFile {
+        return None;
+    }
+    let size = u64::try_from(before.st_size).ok()?;
+    let id = blob_id(length, size, &file).ok()?;
+    let (stamp, later) = (FileStamp::from(&before), fstat(&file).ok()?);
+    let steady = stamp == FileStamp::from(&later);
+    Some((steady.then_some(Learned { path, stamp, id, since, size }), id))
+}
+
+/// The index as vplan reads it, or as git lists it when its form is unusual; in byte order of the paths.
 pub(super) fn read_entries(git: &Git, length: usize) -> Result<Vec<Entry>, GitError> {
+    let mut entries = list_entries(git, length)?;
+    if !entries.is_sorted_by(|a, b| (&a.path, a.stage) <= (&b.path, b.stage)) {
+        entries.sort_by(|a, b| (&a.path, a.stage).cmp(&(&b.path, b.stage)));
+    }
+    Ok(entries)
+}
+
+fn list_entries(git: &Git, length: usize) -> Result<Vec<Entry>, GitError> {
     let path = git.layout.git_dir.join("index");
     match files::read_plain(&path, MAX_INDEX) {
         Ok(bytes) => match index::parse(&bytes, length) {
@@ -158,7 +234,6 @@ pub(super) fn listed_entry(record: &[u8]) -> Option<Entry> {
         stage: stage.first()?.checked_sub(b'0')?,
         skip_worktree: tag == b"S",
         intent_to_add: false,
-        stat: None,
     })
 }
 
@@ -179,20 +254,19 @@ impl<'a> Parents<'a> {
         Self { root, top, dir: None, verified: Vec::new(), broken: None }
     }
 
-    /// What stands where the index has an entry.
-    fn look(&mut self, entry: &Entry, written: (i64, i64)) -> Seen {
-        let (dir, name) = match entry.path.iter().rposition(|b| *b == b'/') {
-            Some(slash) => entry.path.split_at(slash + 1),
-            None => (&[][..], &*entry.path),
+    /// A directory, and what a path is called from there; `None` when what is above it is no directory.
+    fn of<'p>(&mut self, path: &'p [u8]) -> Option<(BorrowedFd<'_>, Cow<'p, [u8]>)> {
+        let (dir, name) = match path.iter().rposition(|b| *b == b'/') {
+            Some(slash) => path.split_at(slash + 1),
+            None => (&[][..], path),
         };
         if !self.is_real(dir.strip_suffix(b"/").unwrap_or(dir)) {
-            return Seen::Missing;
+            return None;
         }
-        let stat = match if dir.is_empty() { &self.top } else { &self.dir } {
-            Some(dir) => statat(dir, name, AtFlags::SYMLINK_NOFOLLOW),
-            None => lstat(join_bytes(self.root, &entry.path)),
-        };
-        stat.map_or(Seen::Missing, |stat| seen(entry, &stat, written))
+        let fd = if dir.is_empty() { &self.top } else { &self.dir };
+        // No descriptor left, or no `openat2`.
+        let whole = || (CWD, Cow::Owned(join_bytes(self.root, path).into_os_string().into_vec()));
+        Some(fd.as_ref().map_or_else(whole, |fd| (fd.as_fd(), Cow::Borrowed(name))))
     }
 
     fn is_real(&mut self, dir: &[u8]) -> bool {
@@ -227,165 +301,145 @@ fn join_bytes(root: &Path, path: &[u8]) -> std::path::PathBuf {
     root.join(std::ffi::OsStr::from_bytes(path))
 }
 
-fn seen(entry: &Entry, meta: &Found, written: (i64, i64)) -> Seen {
-    let seen = match FileType::from_raw_mode(meta.st_mode) {
-        FileType::RegularFile => {
-            Seen::Regular { executable: meta.st_mode & 0o100 != 0, size: u64::try_from(meta.st_size).unwrap_or(0) }
-        }
-        FileType::Symlink => Seen::Symlink,
-        FileType::Directory => Seen::Directory,
-        _ => Seen::Special,
-    };
-    let right_kind = match seen {
-        Seen::Regular { executable, .. } => entry.mode == if executable { 0o100_755 } else { 0o100_644 },
-        Seen::Symlink => entry.mode == SYMLINK,
-        _ => false,
-    };
-    let stat_is_same = entry.stat.is_some_and(|stat| is_same(&stat, meta) && !is_racy(&stat, written));
-    if right_kind && stat_is_same && !entry.intent_to_add { Seen::Same } else { seen }
-}
-
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "git keeps 32 bits of each")]
-fn is_same(stat: &Stat, meta: &Found) -> bool {
-    let now = Stat {
-        ctime: (meta.st_ctime as u32, meta.st_ctime_nsec as u32),
-        mtime: (meta.st_mtime as u32, meta.st_mtime_nsec as u32),
-        ino: meta.st_ino as u32,
-        uid: meta.st_uid,
-        gid: meta.st_gid,
-        size: meta.st_size as u32,
-    };
-    *stat == now
-}
-
-/// Whether the file could have changed after it was compared without a new time stamp.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "git keeps 32 bits of each")]
-fn is_racy(stat: &Stat, written: (i64, i64)) -> bool {
-    let (sec, nsec) = (written.0 as u32, written.1 as u32);
-    stat.mtime.0 > sec || (stat.mtime.0 == sec && (stat.mtime.1 == 0 || stat.mtime.1 >= nsec))
-}
-
-/// One side of a comparison: a mode and an id.
-type Side = (u32, Oid);
-
-fn compare(
-    git: &Git,
-    staged: Vec<RawChange>,
-    observed: Vec<Observed>,
+/// A comparison of the work tree with a tree.
+struct Comparison<'a> {
+    git: &'a Git,
+    listing: &'a Listing,
     depth: usize,
-) -> Result<Vec<ChangedFile>, GitError> {
-    let mut before: BTreeMap<RepoPath, Option<Side>> = BTreeMap::new();
-    let mut result: BTreeMap<RepoPath, Status> = BTreeMap::new();
-    for change in staged {
-        result.insert(change.path.clone(), change.status);
-        before.insert(change.path, change.old);
+    result: BTreeMap<RepoPath, Status>,
+    /// What is inside submodules.
+    inside: Vec<ChangedFile>,
+    left_out: Vec<RepoPath>,
+    converter: Converter<'a>,
+    has_modes: OnceCell<bool>,
+    is_sparse: OnceCell<bool>,
+}
+
+impl<'a> Comparison<'a> {
+    fn new(git: &'a Git, listing: &'a Listing, depth: usize) -> Self {
+        let (result, inside, left_out) = (BTreeMap::new(), Vec::new(), Vec::new());
+        let (has_modes, is_sparse) = (OnceCell::new(), OnceCell::new());
+        let converter = Converter::new(git, listing);
+        Self { git, listing, depth, result, inside, left_out, converter, has_modes, is_sparse }
     }
-    let mut modes = None;
-    for Observed { entry, seen } in observed {
-        let Some(path) = RepoPath::from_exact(&entry.path) else {
-            return Err(GitError::Unreadable("index".to_owned()));
+
+    fn compare(&mut self, entries: &[Entry], seen: Vec<Seen>) -> Result<(), GitError> {
+        let mut base = self.listing.iter().peekable();
+        for (entry, seen) in entries.iter().zip(seen) {
+            while let Some(gone) = base.next_if(|listed| listed.path < &*entry.path) {
+                self.result.insert(exact(gone.path)?, Status::Deleted);
+            }
+            let old = base.next_if(|listed| listed.path == &*entry.path);
+            if entry.stage != 0 {
+                // A conflict is a change, whatever the file looks like.
+                let status = if seen == Seen::Missing { Status::Deleted } else { Status::Modified };
+                self.result.insert(exact(&entry.path)?, status);
+            } else if let Some(status) = self.decide(entry, seen, old)? {
+                self.result.insert(exact(&entry.path)?, status);
+            }
+        }
+        for gone in base {
+            self.result.insert(exact(gone.path)?, Status::Deleted);
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> (Vec<ChangedFile>, Vec<RepoPath>) {
+        self.git.memory.learn(self.converter.learned);
+        let changed = self.result.into_iter().map(|(path, status)| ChangedFile { path, status });
+        (changed.chain(self.inside).collect(), self.left_out)
+    }
+
+    /// What became of one file, `None` for nothing.
+    fn decide(&mut self, entry: &Entry, seen: Seen, old: Option<Listed<'_>>) -> Result<Option<Status>, GitError> {
+        let git = self.git;
+        if seen == Seen::Missing && entry.skip_worktree && *self.is_sparse.get_or_init(|| git.is_sparse()) {
+            // Outside a sparse checkout: it is what the index says.
+            self.left_out.push(exact(&entry.path)?);
+            let now = (entry.mode, entry.id);
+            return Ok(match old {
+                Some(old) => (now != (old.mode, old.id)).then_some(Status::Modified),
+                None => Some(Status::Added),
+            });
+        }
+        let Some(old) = old else {
+            if entry.mode == SUBMODULE && seen == Seen::Directory {
+                self.everything_in(&exact(&entry.path)?, Status::Added)?;
+            }
+            return Ok((seen != Seen::Missing).then_some(Status::Added));
         };
-        if entry.stage != 0 {
-            // A conflict is a change, whatever the file looks like.
-            let status = if seen == Seen::Missing { Status::Deleted } else { Status::Modified };
-            result.insert(path, status);
-            continue;
-        }
-        let unknown = entry.intent_to_add && !before.contains_key(&path);
-        let old = if unknown { None } else { before.get(&path).copied().unwrap_or(Some((entry.mode, entry.id))) };
-        match decide(git, &path, &entry, seen, old, depth, &mut modes)? {
-            Some(status) => result.insert(path, status),
-            None => result.remove(&path),
+        Ok(match seen {
+            Seen::Missing => Some(Status::Deleted),
+            Seen::Special => Some(Status::TypeChanged),
+            Seen::Directory if old.mode == SUBMODULE => self.submodule(&exact(&entry.path)?, &old.id)?,
+            Seen::Directory => {
+                let path = exact(&entry.path)?;
+                // What is in a directory that was a file is untracked, unless it is a repository of its own.
+                let is_repository = super::repository::at(&git.root().join(path.to_os())).is_some();
+                if entry.mode == SUBMODULE {
+                    self.everything_in(&path, Status::Added)?;
+                }
+                Some(if is_repository { Status::TypeChanged } else { Status::Deleted })
+            }
+            Seen::Symlink(_) if old.mode != SYMLINK => Some(Status::TypeChanged),
+            Seen::Symlink(id) => (id != Some(old.id)).then_some(Status::Modified),
+            Seen::Regular { .. } if old.mode == SYMLINK || old.mode == SUBMODULE => Some(Status::TypeChanged),
+            Seen::Regular { executable, id } => {
+                let expected = old.mode & 0o100 != 0;
+                let has_modes = || *self.has_modes.get_or_init(|| git.has_file_modes());
+                // Where files have no modes, the index is what says so (`git update-index --chmod`).
+                let mode_differs = match executable != expected {
+                    true => has_modes() || entry.mode != old.mode,
+                    false => entry.mode != old.mode && !has_modes(),
+                };
+                // As it would be committed it may be the same; but only where git has it so.
+                let converted = entry.id == old.id && !mode_differs && id != Some(old.id);
+                let same = id == Some(old.id) || converted && self.converter.is_same(&entry.path, &old.id);
+                (mode_differs || !same).then_some(Status::Modified)
+            }
+        })
+    }
+
+    /// Whether a submodule has another commit checked out, or anything changed inside, and what. What cannot be looked into
+    /// counts as changed; git's own answer to that question runs `git status` in the submodule, with the submodule's filters.
+    fn submodule(&mut self, path: &RepoPath, recorded: &Oid) -> Result<Option<Status>, GitError> {
+        let dir = self.git.root().join(path.to_os());
+        let Some(layout) = super::repository::at(&dir) else {
+            // Not populated; then it is empty.
+            if std::fs::read_dir(&dir).is_ok_and(|mut entries| entries.next().is_none()) {
+                return Ok(None);
+            }
+            self.everything_in(path, Status::Added)?;
+            return Ok(Some(Status::Modified));
         };
+        let nested = self.git.nested(layout, path);
+        let changed = if self.depth < MAX_DEPTH { changes(&nested, recorded, self.depth + 1).ok() } else { None };
+        let Some(changed) = changed else {
+            self.everything_in(path, Status::Modified)?;
+            return Ok(Some(Status::Modified));
+        };
+        let moved = nested.head().ok().flatten().as_ref() != Some(recorded);
+        let same = !moved && changed.is_empty();
+        for ChangedFile { path: below, status } in changed {
+            self.inside.extend(path.join(below.as_bytes()).ok().map(|path| ChangedFile { path, status }));
+        }
+        Ok((!same).then_some(Status::Modified))
     }
-    Ok(result.into_iter().map(|(path, status)| ChangedFile { path, status }).collect())
-}
 
-/// What became of one file, `None` for nothing.
-fn decide(
-    git: &Git,
-    path: &RepoPath,
-    entry: &Entry,
-    seen: Seen,
-    old: Option<Side>,
-    depth: usize,
-    modes: &mut Option<bool>,
-) -> Result<Option<Status>, GitError> {
-    let Some((old_mode, old_id)) = old else {
-        return Ok((seen != Seen::Missing).then_some(Status::Added));
-    };
-    let status = match seen {
-        Seen::Missing => Some(Status::Deleted),
-        Seen::Special => Some(Status::TypeChanged),
-        Seen::Directory if old_mode == SUBMODULE => {
-            submodule_changed(git, path, &old_id, depth).then_some(Status::Modified)
-        }
-        // A file that became a directory: what is in it is untracked, unless it is a repository of its own.
-        Seen::Directory if super::repository::at(&git.root().join(path.to_os())).is_some() => Some(Status::TypeChanged),
-        Seen::Directory => Some(Status::Deleted),
-        Seen::Symlink if old_mode != SYMLINK => Some(Status::TypeChanged),
-        Seen::Symlink => {
-            let id = symlink_id(git.root(), path, old_id.length())?;
-            (id != old_id).then_some(Status::Modified)
-        }
-        Seen::Regular { .. } if old_mode == SYMLINK || old_mode == SUBMODULE => Some(Status::TypeChanged),
-        Seen::Regular { executable, size } => {
-            let expected = old_mode & 0o100 != 0;
-            let mut has_modes = || *modes.get_or_insert_with(|| git.has_file_modes());
-            // Where files have no modes, the index is what says so (`git update-index --chmod`).
-            let mode_differs = match executable != expected {
-                true => has_modes() || entry.mode != old_mode,
-                false => entry.mode != old_mode && !has_modes(),
-            };
-            // The index knows the size of the content that it names; another size is another content.
-            let known = entry.id == old_id;
-            let sizes_differ =
-                known && entry.stat.is_some_and(|s| s.size != 0 && u64::from(s.size) != size & 0xffff_ffff);
-            let differs =
-                mode_differs || sizes_differ || file_id(git.root(), path, size, old_id.length())? != Some(old_id);
-            differs.then_some(Status::Modified)
-        }
-        Seen::Same => None,
-    };
-    Ok(status)
-}
-
-fn symlink_id(root: &Path, path: &RepoPath, length: usize) -> Result<Oid, GitError> {
-    let target = std::fs::read_link(root.join(path.to_os())).map_err(|e| unreadable(path, &e))?;
-    let bytes = target.as_os_str().as_bytes();
-    blob_id(length, bytes.len() as u64, bytes).map_err(|e| unreadable(path, &e))
-}
-
-/// The id of a file's content; `None` while it is being written, which is a difference.
-fn file_id(root: &Path, path: &RepoPath, size: u64, length: usize) -> Result<Option<Oid>, GitError> {
-    match files::open_plain(&root.join(path.to_os())) {
-        Ok(file) => Ok(blob_id(length, size, file).ok()),
-        // A file that nobody may read cannot be known to be the same.
-        Err(e) if e.kind() == std::io::ErrorKind::PermissionDenied => Ok(None),
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(e) => Err(unreadable(path, &e)),
+    /// All files in a directory that git shows as one path: what it hides from git it does not hide from a contract.
+    fn everything_in(&mut self, path: &RepoPath, status: Status) -> Result<(), GitError> {
+        let found = files::walk(self.git.root(), path).map_err(|e| unreadable(path, &e))?;
+        self.inside.extend(found.into_iter().map(|path| ChangedFile { path, status }));
+        Ok(())
     }
+}
+
+fn exact(path: &[u8]) -> Result<RepoPath, GitError> {
+    RepoPath::from_exact(path).ok_or_else(|| GitError::Unreadable("index".to_owned()))
 }
 
 fn unreadable(path: &RepoPath, error: &std::io::Error) -> GitError {
     GitError::File { path: path.to_string(), message: error.to_string() }
-}
-
-/// Whether a submodule has another commit checked out, or anything changed inside. What cannot be looked into counts as
-/// changed; git's own answer to that question runs `git status` in the submodule, with the submodule's filters.
-fn submodule_changed(git: &Git, path: &RepoPath, recorded: &Oid, depth: usize) -> bool {
-    let dir = git.root().join(path.to_os());
-    let Some(layout) = super::repository::at(&dir) else {
-        // Not populated; then it is empty.
-        return std::fs::read_dir(&dir).map_or(true, |mut entries| entries.next().is_some());
-    };
-    let nested = git.nested(layout);
-    match nested.head() {
-        Ok(Some(head)) if head == *recorded && depth < MAX_DEPTH => {
-            changes(&nested, &head, depth + 1).map_or(true, |c| !c.is_empty())
-        }
-        _ => true,
-    }
 }
 
 /// An untracked file. A nested repository, which git shows as one path, is that path and all files in it: what it hides
@@ -403,7 +457,7 @@ fn add_untracked(root: &Path, path: &[u8], changed: &mut Vec<ChangedFile>) -> Re
 
 impl Git {
     /// Everything in the work tree that differs from a commit (`None`: from nothing at all), staged or not, with untracked
-    /// files one by one. Two processes, side by side with the comparison of files.
+    /// files one by one. One process, two for a commit that was never listed, side by side with the comparison of files.
     ///
     /// # Errors
     /// What git says, and files that cannot be read.
@@ -423,8 +477,31 @@ impl Git {
             Some(commit) => *commit,
             None => self.empty_tree()?,
         };
-        let changes = self.staged_against(&tree)?;
-        Ok(changes.into_iter().map(|c| ChangedFile { path: c.path, status: c.status }).collect())
+        let (listing, entries) = beside::both(|| self.listing(&tree), || read_entries(self, tree.length()));
+        let (listing, entries) = (listing?, entries?);
+        let mut result = BTreeMap::new();
+        for old in listing.iter() {
+            result.insert(exact(old.path)?, Status::Deleted);
+        }
+        // What is only intended is not staged.
+        for entry in entries.iter().filter(|entry| !entry.intent_to_add) {
+            let path = exact(&entry.path)?;
+            match listing.get(&entry.path) {
+                Some(old) if entry.stage == 0 && (old.mode, old.id) == (entry.mode, entry.id) => {
+                    result.remove(&path);
+                }
+                Some(old) if entry.stage == 0 && (old.mode ^ entry.mode) & KIND != 0 => {
+                    result.insert(path, Status::TypeChanged);
+                }
+                None if entry.stage == 0 => {
+                    result.insert(path, Status::Added);
+                }
+                _ => {
+                    result.insert(path, Status::Modified);
+                }
+            }
+        }
+        Ok(result.into_iter().map(|(path, status)| ChangedFile { path, status }).collect())
     }
 }
 
@@ -439,46 +516,41 @@ mod tests {
         std::fs::create_dir_all(path("a/b")).unwrap();
         ["a/b/file", "top"].iter().for_each(|name| std::fs::write(path(name), "x").unwrap());
         ["ab", "a/link"].iter().for_each(|name| std::os::unix::fs::symlink("b", path(name)).unwrap());
-        let file = Seen::Regular { executable: false, size: 1 };
+        let id = |text: &str| blob_id(20, text.len() as u64, text.as_bytes()).unwrap();
+        let file = Seen::Regular { executable: false, id: Some(id("x")) };
+        let link = Seen::Symlink(Some(id("b")));
         let expected = [
             ("a/b", Seen::Directory),
             ("a/b/file", file),
             ("a/b/none", Seen::Missing),
             ("a/b/none/file", Seen::Missing),
             ("a/b/none/file/file", Seen::Missing),
-            ("a/link", Seen::Symlink),
+            ("a/link", link),
             ("a/link/file", Seen::Missing),
             ("a/b/file", file),
-            ("ab", Seen::Symlink),
+            ("ab", link),
             ("ab/file", Seen::Missing),
             ("none/file", Seen::Missing),
             ("top", file),
             ("top/file", Seen::Missing),
             ("top", file),
         ];
+        let root_path = root.path().to_owned();
+        let layout = super::super::repository::Layout {
+            root: root_path.clone(),
+            git_dir: root_path.clone(),
+            common_dir: root_path,
+        };
         // With no descriptor left, everything is looked for by its path.
         for has_descriptors in [true, false] {
             let mut parents = Parents::new(root.path());
             parents.top = parents.top.filter(|_| has_descriptors);
+            let (git, table) = (Git::at(layout.clone(), &|_| None), Stats::default());
+            let mut eyes = Eyes { parents, git: &git, length: 20, table: &table, near: 0, learned: Vec::new() };
             for (name, seen) in expected {
                 let entry = listed_entry(format!("H 100644 {:040} 0\t{name}", 0).as_bytes()).unwrap();
-                assert_eq!(parents.look(&entry, (0, 0)), seen, "{name} {has_descriptors}");
+                assert_eq!(eyes.see(&entry.path), seen, "{name} {has_descriptors}");
             }
-        }
-    }
-
-    #[test]
-    fn racy_entries() {
-        let stat = |sec, nsec| Stat { mtime: (sec, nsec), ..Stat::default() };
-        for (entry, written, racy) in [
-            ((5, 1), (6, 0), false),
-            ((5, 1), (5, 2), false),
-            ((5, 2), (5, 2), true),
-            ((5, 3), (5, 2), true),
-            ((5, 0), (5, 2), true),
-            ((7, 0), (6, 0), true),
-        ] {
-            assert_eq!(is_racy(&stat(entry.0, entry.1), written), racy, "{entry:?} {written:?}");
         }
     }
 

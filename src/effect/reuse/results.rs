@@ -4,16 +4,15 @@
 //! what a loss of power damages is recognised by its digest and is not there.
 
 use crate::base::canon::Digest;
-use crate::effect::patient::{openat, read_dir};
+use crate::effect::kept;
+use crate::effect::patient::read_dir;
 use crate::effect::process::program::say;
 use crate::effect::state_dir::StateDir;
 use crate::reuse::entry::Entry;
 use rustix::fd::OwnedFd;
-use rustix::fs::{AtFlags, Mode, OFlags, mkdirat, renameat, statat, unlinkat};
-use rustix::io::Errno;
+use rustix::fs::{AtFlags, statat, unlinkat};
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
-use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The folder in the state directory.
 pub const FOLDER: &str = "results";
@@ -74,12 +73,7 @@ impl Results {
     /// # Errors
     /// What the system says.
     pub fn open(state: &StateDir) -> io::Result<Self> {
-        match mkdirat(&state.folder, FOLDER, Mode::RWXU) {
-            Ok(()) | Err(Errno::EXIST) => {}
-            Err(error) => return Err(error.into()),
-        }
-        let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let mut results = Self { folder: openat(&state.folder, FOLDER, flags, Mode::empty())?, salt: [0; 32] };
+        let mut results = Self { folder: kept::folder(&state.folder, FOLDER)?, salt: [0; 32] };
         results.salt = results.secret()?;
         Ok(results)
     }
@@ -141,7 +135,7 @@ impl Results {
     /// The table of digests.
     #[must_use]
     pub fn stats(&self) -> super::stats::Stats {
-        self.read(STATS, MOST_STATS).map(|bytes| super::stats::Stats::decode(&bytes)).unwrap_or_default()
+        self.read(STATS, MOST_STATS).map(super::stats::Stats::decode).unwrap_or_default()
     }
 
     /// Writes the table of digests.
@@ -212,8 +206,8 @@ impl Results {
             }
             let mut salt = [0; 32];
             File::open("/dev/urandom")?.read_exact(&mut salt)?;
-            let name = temporary();
-            let mut file = self.create(&name)?;
+            let name = kept::temporary();
+            let mut file = kept::create(&self.folder, &name)?;
             // Of two that make one at the same time, the first one's counts.
             let link = |()| Ok(rustix::fs::linkat(&self.folder, &name, &self.folder, SALT, AtFlags::empty())?);
             let linked = file.write_all(&salt).and_then(link);
@@ -228,38 +222,12 @@ impl Results {
     }
 
     fn read(&self, name: &str, cap: u64) -> io::Result<Vec<u8>> {
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let file = File::from(openat(&self.folder, name, flags, Mode::empty())?);
-        let about = file.metadata()?;
-        if !about.is_file() || about.len() > cap {
-            return Err(io::ErrorKind::InvalidData.into());
-        }
-        let mut bytes = Vec::with_capacity(usize::try_from(about.len()).unwrap_or(0) + 1);
-        file.take(cap).read_to_end(&mut bytes)?;
-        Ok(bytes)
-    }
-
-    fn create(&self, name: &str) -> io::Result<File> {
-        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        Ok(openat(&self.folder, name, flags, Mode::RUSR | Mode::WUSR)?.into())
+        kept::read(&self.folder, name, cap)
     }
 
     fn replace(&self, name: &str, content: &[u8]) -> io::Result<()> {
-        let new = temporary();
-        let mut file = self.create(&new)?;
-        let done = file.write_all(content).and_then(|()| Ok(renameat(&self.folder, &new, &self.folder, name)?));
-        if done.is_err() {
-            let _ = unlinkat(&self.folder, &new, AtFlags::empty());
-        }
-        done
+        kept::replace(&self.folder, name, content)
     }
-}
-
-/// A name that no other file of this machine's runs has.
-fn temporary() -> String {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    let nth = NEXT.fetch_add(1, Ordering::Relaxed);
-    format!(".new-{}-{}-{nth}", std::process::id(), super::stats::now())
 }
 
 fn last_name(step: &str) -> String {

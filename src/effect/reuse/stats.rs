@@ -8,6 +8,7 @@ use crate::base::canon::{Digest, Hasher};
 use rustix::fs::Stat;
 use std::collections::BTreeMap;
 use std::io::Write as _;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// How far back a file's times must lie: more than the coarsest clock of a file system, in nanoseconds.
@@ -15,8 +16,10 @@ const SETTLED: i128 = 2_500_000_000;
 /// How many files are remembered at most.
 const MOST: usize = 1_000_000;
 const MAGIC: &[u8; 16] = b"vplan stats 1\n\0\0";
-/// Behind the path: device, inode, size, two times, digest.
-const FIXED: usize = 8 + 8 + 8 + 16 + 16 + 32;
+/// Device, inode, size, two times.
+const STAMP: usize = 8 + 8 + 8 + 16 + 16;
+/// Behind the path: a stamp and a digest.
+const FIXED: usize = STAMP + 32;
 
 /// What shows that a file is the one that was read, and that nobody wrote to it since.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,9 +46,24 @@ impl From<&Stat> for Stamp {
 }
 
 impl Stamp {
+    /// When it was written last, in nanoseconds since 1970.
+    #[must_use]
+    pub fn modified(&self) -> i128 {
+        self.modified
+    }
+
     /// Whether the file was at rest at a moment.
     fn is_settled(&self, at: i128) -> bool {
         self.modified.max(self.changed) < at - SETTLED
+    }
+
+    fn bytes(&self) -> [u8; STAMP] {
+        let mut bytes = [0; STAMP];
+        let [dev, ino, size] = [self.dev, self.ino, self.size].map(u64::to_le_bytes);
+        let [modified, changed] = [self.modified, self.changed].map(i128::to_le_bytes);
+        let all = dev.iter().chain(&ino).chain(&size).chain(&modified).chain(&changed);
+        bytes.iter_mut().zip(all).for_each(|(to, from)| *to = *from);
+        bytes
     }
 
     /// Whether both are of one file that nobody has written to in between. What was linked or renamed meanwhile was not.
@@ -65,7 +83,13 @@ pub fn now() -> i128 {
 /// The digests that are known.
 #[derive(Debug, Default)]
 pub struct Stats {
-    known: BTreeMap<Vec<u8>, (Stamp, Digest)>,
+    /// The records that were read, in byte order of their paths.
+    body: Vec<u8>,
+    /// Where each of them begins.
+    starts: Vec<usize>,
+    /// Which of them were asked for and right.
+    used: Vec<AtomicBool>,
+    learned: BTreeMap<Vec<u8>, (Stamp, Digest)>,
     /// Whether there is more to remember than was read.
     pub grown: bool,
 }
@@ -74,82 +98,127 @@ impl Stats {
     /// The digest of a file's content.
     #[must_use]
     pub fn digest(&self, path: &[u8], stamp: &Stamp) -> Option<Digest> {
-        self.known.get(path).filter(|(known, _)| known == stamp).map(|(_, digest)| digest.clone())
+        self.digest_near(path, stamp, &mut 0)
+    }
+
+    /// The same for paths that are asked for in byte order: `near` is where the last one was, at first 0.
+    #[must_use]
+    pub fn digest_near(&self, path: &[u8], stamp: &Stamp, near: &mut usize) -> Option<Digest> {
+        if let Some((known, digest)) = self.learned.get(path) {
+            return (known == stamp).then(|| digest.clone());
+        }
+        let at = self.place(path, *near)?;
+        *near = at + 1;
+        let (_, fixed) = self.record(at)?;
+        let (known, digest) = fixed.split_first_chunk::<STAMP>()?;
+        if *known != stamp.bytes() {
+            return None;
+        }
+        self.used.get(at)?.store(true, Ordering::Relaxed);
+        Some(Digest::from_bytes(*digest.first_chunk()?))
+    }
+
+    /// Which record is about a path; most likely the one at `near`.
+    fn place(&self, path: &[u8], near: usize) -> Option<usize> {
+        let is = |at: &usize| self.record(*at).is_some_and(|(known, _)| known == path);
+        if is(&near) {
+            return Some(near);
+        }
+        let begins_before = |start: &usize| read_record(&self.body, *start).is_some_and(|(known, _)| known < path);
+        Some(self.starts.partition_point(begins_before)).filter(is)
+    }
+
+    fn record(&self, at: usize) -> Option<(&[u8], &[u8; FIXED])> {
+        read_record(&self.body, *self.starts.get(at)?)
     }
 
     /// Remembers what was read of a file that had this stamp before and after; `since` is from before.
     pub fn learn(&mut self, path: &[u8], stamp: Stamp, digest: Digest, since: i128) {
-        if stamp.is_settled(since) && self.known.len() < MOST {
-            self.known.insert(path.to_vec(), (stamp, digest));
+        if stamp.is_settled(since) && self.len() < MOST {
+            self.learned.insert(path.to_vec(), (stamp, digest));
             self.grown = true;
         }
     }
 
-    /// How many are known.
+    /// At least how many are known.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.known.len()
+        self.starts.len().max(self.learned.len())
+    }
+
+    /// How many have been learned since it was read, and how many were asked for and right.
+    #[must_use]
+    pub fn news(&self) -> (usize, usize) {
+        (self.learned.len(), self.used.iter().filter(|used| used.load(Ordering::Relaxed)).count())
     }
 
     /// Whether none is.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.known.is_empty()
+        self.starts.is_empty() && self.learned.is_empty()
     }
 
     /// As a file.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
-        let mut body = Vec::with_capacity(self.known.len() * (FIXED + 48));
-        for (path, (stamp, digest)) in &self.known {
-            let Ok(length) = u32::try_from(path.len()) else { continue };
-            body.extend(length.to_le_bytes());
-            body.extend(path);
-            for field in [stamp.dev, stamp.ino, stamp.size] {
-                body.extend(field.to_le_bytes());
+        self.encode_those(|_| true)
+    }
+
+    /// As a file, without what was neither learned nor right when it was asked for: files that are gone.
+    #[must_use]
+    pub fn encode_used(&self) -> Vec<u8> {
+        self.encode_those(|at| self.used.get(at).is_some_and(|used| used.load(Ordering::Relaxed)))
+    }
+
+    fn encode_those(&self, wanted: impl Fn(usize) -> bool) -> Vec<u8> {
+        let mut body = Vec::with_capacity(self.body.len() + self.learned.len() * (FIXED + 48));
+        let mut write = |path: &[u8], stamp: &[u8], digest: &[u8]| {
+            let Ok(length) = u32::try_from(path.len()) else { return };
+            [&length.to_le_bytes()[..], path, stamp, digest].iter().for_each(|part| body.extend_from_slice(part));
+        };
+        let mut learned = self.learned.iter().peekable();
+        for (path, fixed) in (0..self.starts.len()).filter(|at| wanted(*at)).filter_map(|at| self.record(at)) {
+            while let Some((new, (stamp, digest))) = learned.next_if(|(new, _)| new.as_slice() < path) {
+                write(new, &stamp.bytes(), digest.as_bytes());
             }
-            body.extend(stamp.modified.to_le_bytes());
-            body.extend(stamp.changed.to_le_bytes());
-            body.extend(digest.as_bytes());
+            // What was learned later counts; it comes next.
+            if learned.peek().is_none_or(|(new, _)| new.as_slice() != path) {
+                write(path, fixed, &[]);
+            }
         }
+        learned.for_each(|(path, (stamp, digest))| write(path, &stamp.bytes(), digest.as_bytes()));
         [&MAGIC[..], Digest::of(&body).as_bytes(), &body].concat()
     }
 
     /// Reads a file; nothing is known by one that is not whole. Total.
     #[must_use]
-    pub fn decode(bytes: &[u8]) -> Self {
+    pub fn decode(bytes: Vec<u8>) -> Self {
         Self::parse(bytes).unwrap_or_default()
     }
 
-    fn parse(bytes: &[u8]) -> Option<Self> {
-        let (digest, mut body) = bytes.strip_prefix(MAGIC)?.split_first_chunk::<32>()?;
+    fn parse(mut bytes: Vec<u8>) -> Option<Self> {
+        let (digest, body) = bytes.strip_prefix(MAGIC)?.split_first_chunk::<32>()?;
         let mut hasher = Hasher::default();
         hasher.write_all(body).ok()?;
         if hasher.finish() != Digest::from_bytes(*digest) {
             return None;
         }
-        let mut known = Vec::new();
-        while !body.is_empty() {
-            let (length, rest) = body.split_first_chunk::<4>()?;
-            let (path, rest) = rest.split_at_checked(usize::try_from(u32::from_le_bytes(*length)).ok()?)?;
-            let (dev, rest) = rest.split_first_chunk()?;
-            let (ino, rest) = rest.split_first_chunk()?;
-            let (size, rest) = rest.split_first_chunk()?;
-            let (modified, rest) = rest.split_first_chunk()?;
-            let (changed, rest) = rest.split_first_chunk()?;
-            let (digest, rest) = rest.split_first_chunk::<32>()?;
-            let stamp = Stamp {
-                dev: u64::from_le_bytes(*dev),
-                ino: u64::from_le_bytes(*ino),
-                size: u64::from_le_bytes(*size),
-                modified: i128::from_le_bytes(*modified),
-                changed: i128::from_le_bytes(*changed),
-            };
-            known.push((path.to_vec(), (stamp, Digest::from_bytes(*digest))));
-            body = rest;
+        bytes.drain(..MAGIC.len() + 32);
+        let (mut starts, mut at) = (Vec::with_capacity(bytes.len() / (FIXED + 48)), 0);
+        while at < bytes.len() {
+            let (path, _) = read_record(&bytes, at)?;
+            starts.push(at);
+            at += 4 + path.len() + FIXED;
         }
-        Some(Self { known: known.into_iter().collect(), grown: false })
+        let used = starts.iter().map(|_| AtomicBool::new(false)).collect();
+        Some(Self { body: bytes, starts, used, learned: BTreeMap::new(), grown: false })
     }
+}
+
+fn read_record(body: &[u8], start: usize) -> Option<(&[u8], &[u8; FIXED])> {
+    let (length, rest) = body.get(start..)?.split_first_chunk::<4>()?;
+    let (path, rest) = rest.split_at_checked(usize::try_from(u32::from_le_bytes(*length)).ok()?)?;
+    Some((path, rest.first_chunk()?))
 }
 
 #[cfg(test)]
@@ -198,18 +267,49 @@ mod tests {
     #[test]
     fn as_a_file_and_back() {
         let mut stats = Stats::default();
+        let stamp_of = |i: u8| stamp(i.into(), 1);
         for i in 0..100_u8 {
-            stats.learn(&vec![i; usize::from(i)], stamp(i.into(), 1), Digest::of(&[i]), i128::MAX);
+            stats.learn(&vec![i; usize::from(i)], stamp_of(i), Digest::of(&[i]), i128::MAX);
         }
         let bytes = stats.encode();
-        assert_eq!(Stats::decode(&bytes).known, stats.known);
+        let read = Stats::decode(bytes.clone());
+        let mut near = 0;
+        for i in 0..100_u8 {
+            let path = vec![i; usize::from(i)];
+            assert_eq!(read.digest_near(&path, &stamp_of(i), &mut near), Some(Digest::of(&[i])), "{i}");
+            assert_eq!(read.digest(&path, &stamp(i.into(), 2)), None, "{i}");
+        }
+        assert_eq!(read.digest(b"none", &stamp_of(1)), None);
+        assert_eq!((read.encode(), read.news()), (bytes.clone(), (0, 100)));
         for end in (0..bytes.len()).step_by(7) {
-            assert!(Stats::decode(&bytes[..end]).is_empty(), "torn at {end}");
+            assert!(Stats::decode(bytes[..end].to_vec()).is_empty(), "torn at {end}");
         }
         for at in (0..bytes.len()).step_by(11) {
             let mut other = bytes.clone();
             other[at] ^= 4;
-            assert!(Stats::decode(&other).is_empty(), "damaged at {at}");
+            assert!(Stats::decode(other).is_empty(), "damaged at {at}");
         }
+    }
+
+    #[test]
+    fn what_was_learned_later_counts() {
+        let mut stats = Stats::default();
+        for path in ["a", "c", "e"] {
+            stats.learn(path.as_bytes(), stamp(1, 1), Digest::of(b"old"), i128::MAX);
+        }
+        let mut read = Stats::decode(stats.encode());
+        for path in ["0", "c", "d"] {
+            read.learn(path.as_bytes(), stamp(2, 2), Digest::of(b"new"), i128::MAX);
+        }
+        assert_eq!(read.digest(b"c", &stamp(1, 1)), None);
+        let again = Stats::decode(read.encode());
+        for (path, of) in [("0", 2), ("a", 1), ("c", 2), ("d", 2), ("e", 1)] {
+            let want = Digest::of(if of == 1 { b"old" } else { b"new" });
+            assert_eq!(again.digest(path.as_bytes(), &stamp(of, of)), Some(want), "{path}");
+        }
+        assert!(read.digest(b"a", &stamp(1, 1)).is_some());
+        let used = Stats::decode(read.encode_used());
+        assert!(used.digest(b"e", &stamp(1, 1)).is_none(), "asked for by nobody");
+        assert!(used.digest(b"a", &stamp(1, 1)).is_some() && used.digest(b"d", &stamp(2, 2)).is_some());
     }
 }

@@ -310,7 +310,7 @@ fn papers() -> Vec<Paper> {
         "digests of files",
         stats.encode(),
         Box::new(move |bytes| {
-            let found = vplan::effect::reuse::stats::Stats::decode(bytes);
+            let found = vplan::effect::reuse::stats::Stats::decode(bytes.to_vec());
             same_or(Some(found).filter(|f| !f.is_empty()).map(|f| f.encode()), &whole)
         }),
     );

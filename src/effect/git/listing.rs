@@ -1,0 +1,95 @@
+//! Which files does a commit have? All of them, with mode and id, in byte order of their paths.
+//!
+//! `diff-index --cached` would be asked for less, but believes what the index says of whole folders (its cache of trees).
+
+use super::Git;
+use super::error::GitError;
+use super::object::Oid;
+use std::ops::Range;
+
+/// One file, or a submodule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Listed<'l> {
+    pub path: &'l [u8],
+    pub mode: u32,
+    pub id: Oid,
+}
+
+/// The files of a commit.
+#[derive(Debug, Default)]
+pub(super) struct Listing {
+    text: Vec<u8>,
+    files: Vec<(Range<usize>, u32, Oid)>,
+}
+
+impl Listing {
+    /// Reads the output of `ls-tree -r -z --full-tree`; `None` when it is none.
+    pub(super) fn read(text: Vec<u8>) -> Option<Self> {
+        let mut files: Vec<(Range<usize>, u32, Oid)> = Vec::with_capacity(text.len() / 80);
+        let mut at = 0;
+        while at < text.len() {
+            let end = at + memchr::memchr(0, text.get(at..)?)?;
+            let record = text.get(at..end)?;
+            let tab = memchr::memchr(b'\t', record)?;
+            let mut fields = record.get(..tab)?.split(|b| *b == b' ');
+            let mode = u32::from_str_radix(std::str::from_utf8(fields.next()?).ok()?, 8).ok()?;
+            let id = Oid::parse(fields.nth(1)?)?;
+            let path = at + tab + 1..end;
+            let previous = files.last().map(|(range, ..)| text.get(range.clone()).unwrap_or_default());
+            if fields.next().is_some() || path.is_empty() || previous >= text.get(path.clone()) {
+                return None;
+            }
+            files.push((path, mode, id));
+            at = end + 1;
+        }
+        Some(Self { text, files })
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = Listed<'_>> {
+        self.files.iter().map(|file| self.listed(file))
+    }
+
+    pub(super) fn get(&self, path: &[u8]) -> Option<Listed<'_>> {
+        let at = self.files.binary_search_by(|file| self.listed(file).path.cmp(path)).ok()?;
+        self.files.get(at).map(|file| self.listed(file))
+    }
+
+    fn listed(&self, (path, mode, id): &(Range<usize>, u32, Oid)) -> Listed<'_> {
+        Listed { path: self.text.get(path.clone()).unwrap_or_default(), mode: *mode, id: *id }
+    }
+}
+
+impl Git {
+    /// The files of a commit or tree; git is asked once for each.
+    pub(super) fn listing(&self, tree: &Oid) -> Result<Listing, GitError> {
+        if Oid::empty_tree(tree.length()).as_ref() == Some(tree) {
+            return Ok(Listing::default());
+        }
+        if let Some(listing) = self.memory.listing(tree).and_then(Listing::read) {
+            return Ok(listing);
+        }
+        let text = self.ask(&["ls-tree", "-r", "-z", "--full-tree", &tree.to_string()])?;
+        self.memory.keep_listing(tree, &text);
+        Listing::read(text).ok_or_else(|| GitError::Unreadable("ls-tree".to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records() {
+        let (a, b) = ("1".repeat(40), "2".repeat(40));
+        let text = format!("100644 blob {a}\tx\ny\0160000 commit {b}\tz\tz\0");
+        let listing = Listing::read(text.clone().into_bytes()).unwrap();
+        let files: Vec<(&[u8], u32)> = listing.iter().map(|f| (f.path, f.mode)).collect();
+        assert_eq!(files, [(&b"x\ny"[..], 0o100_644), (b"z\tz", 0o160_000)]);
+        assert_eq!(listing.get(b"z\tz").map(|f| f.id), Oid::parse(b.as_bytes()));
+        assert_eq!(listing.get(b"z"), None);
+        let swapped = format!("100644 blob {a}\tb\0100644 blob {a}\ta\0");
+        for bad in [&text[..text.len() - 1], "x\0", "100644 blob 12\ta\0", &swapped] {
+            assert!(Listing::read(bad.as_bytes().to_vec()).is_none(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! What does vplan know of a repository without looking again? Its own table of contents, and the listings of commits.
+//!
+//! Both are in the state directory, outside the work tree; without one, everything is read again. The table is vplan's alone:
+//! what git's index says of times and sizes is what anybody wrote there.
+
+use super::Unseen;
+use super::object::Oid;
+use crate::base::canon::Digest;
+use crate::effect::kept;
+use crate::effect::patient::read_dir;
+use crate::effect::reuse::stats::{Stamp, Stats};
+use crate::effect::state_dir::StateDir;
+use rustix::fd::OwnedFd;
+use rustix::fs::{AtFlags, statat, unlinkat};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard};
+
+/// The folder in the state directory.
+const FOLDER: &str = "contents";
+const TABLE: &str = "files";
+/// The largest table, and the largest listing, in bytes.
+const MOST: u64 = 512 << 20;
+const LISTING: &str = "tree-";
+const MAGIC: &[u8; 16] = b"vplan listing 1\n";
+/// How many listings are kept.
+const LISTINGS: usize = 16;
+/// What opening a file costs, in bytes that could be read meanwhile.
+const OPENING: u64 = 8 << 10;
+
+/// A content that was read, and what shows that it is still that one.
+#[derive(Debug)]
+pub(super) struct Learned {
+    pub path: Vec<u8>,
+    pub stamp: Stamp,
+    pub id: Oid,
+    /// From before it was read.
+    pub since: i128,
+    pub size: u64,
+}
+
+/// What is known of one repository, and of those inside it.
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    /// Where the state of all repositories is, and the root of this one.
+    place: Option<(PathBuf, PathBuf)>,
+    table: OnceLock<RwLock<Stats>>,
+    /// How many bytes were read that the table as it is kept would have spared.
+    unsaved: Mutex<u64>,
+    /// What the last comparison of the work tree left out.
+    unseen: Mutex<Unseen>,
+}
+
+impl Memory {
+    pub(super) fn at(base: &Path, root: &Path) -> Self {
+        Self { place: Some((base.to_owned(), root.to_owned())), ..Self::default() }
+    }
+
+    pub(super) fn set_unseen(&self, unseen: Unseen) {
+        *self.unseen.lock().unwrap_or_else(PoisonError::into_inner) = unseen;
+    }
+
+    pub(super) fn unseen(&self) -> Unseen {
+        self.unseen.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The folder, if it is there.
+    fn find(&self) -> Option<OwnedFd> {
+        let (base, root) = self.place.as_ref()?;
+        kept::find(StateDir::find(base, root).ok()??.folder, FOLDER).ok()
+    }
+
+    /// The folder; it is made. `None` where it cannot be.
+    fn open(&self) -> Option<OwnedFd> {
+        let (base, root) = self.place.as_ref()?;
+        kept::folder(StateDir::open(base, root).ok()?.folder, FOLDER).ok()
+    }
+
+    fn lock(&self) -> &RwLock<Stats> {
+        self.table.get_or_init(|| {
+            let bytes = self.find().and_then(|folder| kept::read(folder, TABLE, MOST).ok());
+            RwLock::new(bytes.map(Stats::decode).unwrap_or_default())
+        })
+    }
+
+    pub(super) fn table(&self) -> RwLockReadGuard<'_, Stats> {
+        self.lock().read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Remembers what was read, and keeps it when reading it again would cost more than writing the table.
+    pub(super) fn learn(&self, news: Vec<Learned>) {
+        if news.is_empty() {
+            return;
+        }
+        let mut table = self.lock().write().unwrap_or_else(PoisonError::into_inner);
+        let mut unsaved = self.unsaved.lock().unwrap_or_else(PoisonError::into_inner);
+        for Learned { path, stamp, id, since, size } in news {
+            let before = std::mem::take(&mut table.grown);
+            table.learn(&path, stamp, Digest::from_bytes(id.padded()), since);
+            *unsaved += if table.grown { size + OPENING } else { 0 };
+            table.grown |= before;
+        }
+        if *unsaved > 0 && *unsaved / 32 >= table.len() as u64 {
+            let (learned, used) = table.news();
+            let encoded = if table.len() > 2 * (learned + used) + 1024 { table.encode_used() } else { table.encode() };
+            if let Some(folder) = self.open() {
+                let kept = kept::replace(folder, TABLE, &encoded);
+                tracing::debug!(learned, bytes = encoded.len(), kept = kept.is_ok(), "the table of contents");
+            }
+            *unsaved = 0;
+        }
+    }
+
+    /// What git listed of a commit or tree.
+    pub(super) fn listing(&self, tree: &Oid) -> Option<Vec<u8>> {
+        let folder = self.find()?;
+        let name = format!("{LISTING}{tree}");
+        let mut bytes = kept::read(&folder, &name, MOST).ok()?;
+        let (digest, body) = bytes.strip_prefix(MAGIC)?.split_first_chunk::<32>()?;
+        if Digest::of(body).as_bytes() != digest {
+            return None;
+        }
+        bytes.drain(..MAGIC.len() + digest.len());
+        let now = rustix::fs::Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_NOW };
+        let times = rustix::fs::Timestamps { last_access: now, last_modification: now };
+        let _ = rustix::fs::utimensat(&folder, &name, &times, AtFlags::SYMLINK_NOFOLLOW);
+        Some(bytes)
+    }
+
+    pub(super) fn keep_listing(&self, tree: &Oid, listing: &[u8]) {
+        let Some(folder) = self.open() else { return };
+        let bytes = [&MAGIC[..], Digest::of(listing).as_bytes(), listing].concat();
+        let _ = kept::replace(&folder, &format!("{LISTING}{tree}"), &bytes);
+        let Ok(entries) = read_dir(&folder) else { return };
+        let names = entries.flatten().map(|entry| entry.file_name().to_owned());
+        let mut listings: Vec<_> = names
+            .filter(|name| name.to_bytes().starts_with(LISTING.as_bytes()))
+            .filter_map(|name| {
+                let stat = statat(&folder, &name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+                Some((Stamp::from(&stat).modified(), name))
+            })
+            .collect();
+        listings.sort();
+        let over = listings.len().saturating_sub(LISTINGS);
+        for (_, name) in listings.iter().take(over) {
+            let _ = unlinkat(&folder, name, AtFlags::empty());
+        }
+    }
+}

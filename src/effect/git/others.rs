@@ -1,0 +1,161 @@
+//! Which files of the work tree are neither tracked nor ignored, when only tracked `.gitignore` files count?
+//!
+//! Git itself also believes `.git/info/exclude`, the user's `core.excludesFile`, and any `.gitignore` that lies in the tree, one
+//! that ignores itself among them: what only these hide, vplan finds here.
+
+use super::error::GitError;
+use super::index::Entry;
+use super::pattern::{Pattern, ignore_file};
+use super::worktree::SUBMODULE;
+use super::{Git, is_record, repository};
+use crate::effect::files;
+use crate::effect::patient::{openat, read_dir};
+use rustix::fd::OwnedFd;
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, statat};
+use rustix::io::Errno;
+use std::os::unix::ffi::OsStrExt as _;
+use std::rc::Rc;
+
+/// The largest `.gitignore` that is read, in bytes.
+const MOST_RULES: u64 = 16 << 20;
+const DIRECTORY: OFlags = OFlags::DIRECTORY.union(OFlags::RDONLY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+/// The patterns of a directory, and of those above it.
+struct Rules {
+    above: Option<Rc<Rules>>,
+    /// How long the directory's path is, with its slash.
+    begins: usize,
+    patterns: Vec<Pattern>,
+}
+
+fn is_ignored(rules: Option<&Rc<Rules>>, path: &[u8], is_directory: bool) -> bool {
+    let mut next = rules;
+    while let Some(rules) = next {
+        let below = path.get(rules.begins..).unwrap_or_default();
+        if let Some(pattern) = rules.patterns.iter().rev().find(|p| p.matches(below, is_directory)) {
+            return !pattern.negated;
+        }
+        next = rules.above.as_ref();
+    }
+    false
+}
+
+/// A directory that is still to be looked into.
+struct Open<'e> {
+    /// With a slash at its end, unless it is the root.
+    path: Vec<u8>,
+    rules: Option<Rc<Rules>>,
+    /// The entries of the index in it.
+    tracked: &'e [Entry],
+}
+
+impl<'e> Open<'e> {
+    fn is_tracked(&self, path: &[u8]) -> Option<&'e Entry> {
+        let at = self.tracked.binary_search_by(|entry| (*entry.path).cmp(path)).ok()?;
+        self.tracked.get(at)
+    }
+
+    /// The entries below a directory in it.
+    fn below(&self, dir: &[u8]) -> &'e [Entry] {
+        let begin = self.tracked.partition_point(|entry| &*entry.path < dir);
+        let rest = self.tracked.get(begin..).unwrap_or_default();
+        let end = rest.partition_point(|entry| entry.path.starts_with(dir));
+        rest.get(..end).unwrap_or_default()
+    }
+}
+
+/// Lists them: files, symlinks, and repositories of their own, which end in `/`. `entries`: the index, in byte order.
+pub(super) fn others(git: &Git, entries: &[Entry]) -> Result<Vec<Vec<u8>>, GitError> {
+    let failed = |path: &[u8], e: Errno| GitError::File {
+        path: crate::base::word::visible(path),
+        message: std::io::Error::from(e).to_string(),
+    };
+    let top = openat(CWD, git.root(), DIRECTORY, Mode::empty()).map_err(|e| failed(b".", e))?;
+    let mut found = Vec::new();
+    let mut open = vec![Open { path: Vec::new(), rules: None, tracked: entries }];
+    while let Some(dir) = open.pop() {
+        match look_into(git, &top, dir, &mut found, &mut open) {
+            // It went away, or became something else, which is seen when it is looked for.
+            Ok(()) | Err((_, Errno::NOENT | Errno::NOTDIR | Errno::LOOP)) => {}
+            // What is in it nobody else of this user sees either; that it is there is all there is to know.
+            Err((path, Errno::ACCESS)) => found.push(path.strip_suffix(b"/").unwrap_or(&path).to_vec()),
+            Err((path, error)) => return Err(failed(&path, error)),
+        }
+        if found.len() > files::MAX_FILES {
+            return Err(failed(b".", Errno::TOOBIG));
+        }
+    }
+    Ok(found)
+}
+
+fn look_into<'e>(
+    git: &Git,
+    top: &OwnedFd,
+    mut dir: Open<'e>,
+    found: &mut Vec<Vec<u8>>,
+    open: &mut Vec<Open<'e>>,
+) -> Result<(), (Vec<u8>, Errno)> {
+    let fd = match dir.path.as_slice() {
+        b"" => top.try_clone().map_err(|_| Errno::MFILE),
+        path => openat(top, path, DIRECTORY, Mode::empty()),
+    };
+    let listed = fd.and_then(|fd| Ok((read_dir(&fd)?.collect::<Result<Vec<_>, _>>()?, fd)));
+    let (listed, fd) = listed.map_err(|error| (dir.path.clone(), error))?;
+    let is_root = dir.path.is_empty();
+    if !is_root && listed.iter().any(|e| e.file_name().to_bytes() == b".git") && is_repository(git, &dir.path) {
+        found.push(dir.path);
+        return Ok(());
+    }
+    if listed.iter().any(|e| e.file_name().to_bytes() == b".gitignore") {
+        dir.rules = with_rules(git, &dir);
+    }
+    for entry in listed {
+        let name = entry.file_name().to_bytes();
+        if matches!(name, b"." | b".." | b".git") {
+            continue;
+        }
+        let mut path = [&dir.path, name].concat();
+        if is_root && is_record(&path) {
+            continue;
+        }
+        let tracked = dir.is_tracked(&path);
+        let kind = match entry.file_type() {
+            FileType::Unknown => statat(&fd, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW)
+                .map_or(FileType::Unknown, |stat| FileType::from_raw_mode(stat.st_mode)),
+            kind => kind,
+        };
+        match kind {
+            FileType::Directory => {
+                // Of a submodule, what is in it is compared with its own commit.
+                if tracked.is_none_or(|entry| entry.mode != SUBMODULE) && !is_ignored(dir.rules.as_ref(), &path, true) {
+                    path.push(b'/');
+                    let below = dir.below(&path);
+                    open.push(Open { path, rules: dir.rules.clone(), tracked: below });
+                }
+            }
+            FileType::RegularFile | FileType::Symlink => {
+                if tracked.is_none() && !is_ignored(dir.rules.as_ref(), &path, false) {
+                    found.push(path);
+                }
+            }
+            // No content.
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn is_repository(git: &Git, path: &[u8]) -> bool {
+    let path = path.strip_suffix(b"/").unwrap_or(path);
+    repository::at(&git.root().join(std::ffi::OsStr::from_bytes(path))).is_some()
+}
+
+/// The rules above, and those of this directory if its file is tracked.
+fn with_rules(git: &Git, dir: &Open<'_>) -> Option<Rc<Rules>> {
+    let path = [&dir.path, &b".gitignore"[..]].concat();
+    let text = dir
+        .is_tracked(&path)
+        .and_then(|_| files::read_plain(&git.root().join(std::ffi::OsStr::from_bytes(&path)), MOST_RULES).ok());
+    let Some(text) = text else { return dir.rules.clone() };
+    Some(Rc::new(Rules { above: dir.rules.clone(), begins: dir.path.len(), patterns: ignore_file(&text) }))
+}
