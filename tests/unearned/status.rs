@@ -86,6 +86,8 @@ fn a_run_that_does_less_does_not_cover_a_failure() {
         &["--only", "other"],
         &["--only", "tag:none", "--only", "other"],
         &["--skip", "unit", "--reason", "x"],
+        &["other"],
+        &["other", "lint"],
         &["--staged"],
         &["--mode", "off"],
     ] {
