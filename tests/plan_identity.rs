@@ -159,6 +159,28 @@ fn a_plan_made_before_the_first_commit() {
     project.run(&["run", "--plan", "../p.json"]).exits(0).says("2 passed");
     project.write("src/b", "");
     project.run(&["run", "--plan", "../p.json"]).exits(4).warns("request.changed.src/b: (absent) -> \"added\"");
+    // What unrelated histories have in common, the empty tree, is no commit and in every clone.
+    project.remove("src/b");
+    let mut plan: vplan::plan::Plan = vplan::plan::document::from_json(&project.read("../p.json")).unwrap();
+    plan.request.base = Some("4b825dc642cb6eb9a060e54bf8d69288fbee4904".to_owned());
+    project.write("../p.json", vplan::plan::document::to_json(&vplan::plan::digest::seal(plan)));
+    project.run(&["run", "--plan", "../p.json"]).exits(0).says("2 passed");
+}
+
+/// Each machine runs its shard as it can; the reports are about one plan.
+#[test]
+fn shards_that_are_run_differently_are_joined() {
+    let project = project();
+    project.run(&["plan", "--base", "main", "-o", "../p.kdl"]).exits(0);
+    for (shard, records, flags) in [("1/2", "../one", &["--jobs", "4"][..]), ("2/2", "../two", &["--keep-going"])] {
+        let args = ["run", "--plan", "../p.kdl", "--shard", shard, "--records", records];
+        project.run(&[&args[..], flags].concat()).exits(0);
+    }
+    let run = |records: &str| {
+        let runs = std::fs::read_dir(project.path(format!("{records}/runs"))).unwrap();
+        runs.map(|e| e.unwrap().path()).find(|p| p.is_dir()).unwrap().to_str().unwrap().to_owned()
+    };
+    project.run(&["merge", &run("../one"), &run("../two")]).exits(0).says("passed: 2 passed");
 }
 
 /// The command of the message brings the commit, in a shallow clone and in one of a single branch.
