@@ -16,7 +16,7 @@ use crate::effect::git::{Git, Lookup};
 use crate::plan::caveat::{Caveat, Code, Effect};
 use event::Event;
 use std::path::Path;
-use system::{Default as DefaultBranch, Job, Merge, Named, Push, Request};
+use system::{Job, Main, Merge, Named, Push, Request};
 
 /// What a change is compared with in CI.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,10 +50,10 @@ pub fn compared(git: &Git, lookup: Lookup<'_>) -> Result<Compared, ChangeError> 
         None if remotes.len() == 1 => remotes.pop(),
         None => None,
     };
-    let clone = Clone { git, head, refs, remote };
+    let here = Here { git, head, refs, remote };
     match job {
-        Job::Request(request) => clone.request(&request).map(Compared::With),
-        Job::Push(push) => clone.push(&push),
+        Job::Request(request) => here.request(&request).map(Compared::With),
+        Job::Push(push) => here.push(&push),
         Job::Whole(why) => Ok(whole(why)),
     }
 }
@@ -75,7 +75,7 @@ fn whole(why: String) -> Compared {
 }
 
 /// What is here.
-struct Clone<'a> {
+struct Here<'a> {
     git: &'a Git,
     head: Oid,
     refs: Refs<'a>,
@@ -83,7 +83,7 @@ struct Clone<'a> {
     remote: Option<Remote>,
 }
 
-impl Clone<'_> {
+impl Here<'_> {
     /// What a request goes into.
     fn request(&self, request: &Request) -> Result<Base, ChangeError> {
         if let Some(base) = request.merge.as_ref().map(|m| self.merged(m, request)).transpose()?.flatten() {
@@ -144,9 +144,9 @@ impl Clone<'_> {
     /// What a push is compared with: the branch that changes are made for, or what this branch was before.
     fn push(&self, push: &Push) -> Result<Compared, ChangeError> {
         let default = match &push.default {
-            DefaultBranch::Named(named) => named.clone(),
-            DefaultBranch::ThisOne => push.branch.clone(),
-            DefaultBranch::Unknown => self.guess(push)?,
+            Main::Named(named) => named.clone(),
+            Main::ThisOne => push.branch.clone(),
+            Main::Unknown => self.guess(push)?,
         };
         if push.branch.value == default.value {
             return self.before(push);

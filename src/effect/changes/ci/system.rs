@@ -55,7 +55,7 @@ pub struct Push {
     /// The branch.
     pub branch: Named,
     /// The branch that changes are made for.
-    pub default: Default,
+    pub default: Main,
     /// What the branch was before.
     pub before: Option<Named>,
     /// Whether what was there before is no longer below it.
@@ -64,7 +64,7 @@ pub struct Push {
 
 /// The branch that changes are made for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Default {
+pub enum Main {
     /// This one.
     Named(Named),
     /// The one that was pushed.
@@ -306,10 +306,10 @@ impl System {
             return Job::Whole(what.unwrap_or_else(|| format!("`{first}` is set, and nothing says what was pushed")));
         };
         let primary = self.branch == "BRANCH_NAME" && text("BRANCH_IS_PRIMARY").is_some_and(|v| v == "true");
-        let default = named(self.default).map_or(Default::Unknown, Default::Named);
+        let default = named(self.default).map_or(Main::Unknown, Main::Named);
         Job::Push(Push {
             branch,
-            default: if primary { Default::ThisOne } else { default },
+            default: if primary { Main::ThisOne } else { default },
             before: named(self.before).map(|b| Named { value: range_begin(&b.value), ..b }),
             forced: false,
         })
@@ -348,7 +348,7 @@ fn github(text: Text<'_>, event: &Event) -> Job {
                 .repository
                 .as_ref()
                 .and_then(|r| of_event(&r.default_branch))
-                .map_or(Default::Unknown, Default::Named),
+                .map_or(Main::Unknown, Main::Named),
             before: of_event(&event.before),
             forced: event.forced == Some(true),
         }),
