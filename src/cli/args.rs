@@ -489,6 +489,9 @@ pub struct Run {
     /// Give every step vplan's whole environment; recorded.
     #[arg(long, help_heading = RUN)]
     pub inherit_env: bool,
+    /// Let steps keep the capability to trace processes that are not their own, where vplan has it; recorded.
+    #[arg(long, help_heading = RUN)]
+    pub keep_capabilities: bool,
     /// How much output of a step is kept.
     #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = size, help_heading = RUN)]
     pub max_output: u64,

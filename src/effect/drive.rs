@@ -161,12 +161,13 @@ pub struct Driver {
 }
 
 impl Driver {
-    /// Starts the clock and the first supervisor. `supervisor` is vplan's own program; `None` finds it.
+    /// Starts the clock and the first supervisor. `supervisor` is vplan's own program; `None` finds it. `keep_capabilities`: see
+    /// [`super::environment::Grants`].
     ///
     /// # Errors
     /// When signals cannot be listened to. A supervisor that cannot be started is an error of each step.
-    pub fn new(supervisor: Option<PathBuf>) -> Result<Self, DriveError> {
-        let pool = Pool::new(supervisor);
+    pub fn new(supervisor: Option<PathBuf>, keep_capabilities: bool) -> Result<Self, DriveError> {
+        let pool = Pool::new(supervisor).keeping_capabilities(keep_capabilities);
         let _ = pool.prepare(1);
         room_for_a_runtime()?;
         let runtime = Builder::new_current_thread().enable_all().build()?;
@@ -198,6 +199,9 @@ impl Driver {
         self.round += 1;
         // It is put back below; that it is gone before cannot be.
         let Some(runtime) = self.runtime.take() else { return Err(DriveError::Stuck) };
+        // Now, as long as no step runs that could look on.
+        let jobs = usize::try_from(plan.policy.jobs).unwrap_or(usize::MAX);
+        let _ = self.pool.prepare(jobs.min(plan.steps.len()));
         let result = std::thread::scope(|scope| {
             let settler = Settler::new(self.outbox.clone());
             let mut drive = Drive {
@@ -488,8 +492,7 @@ impl<'e> Drive<'_, '_, 'e> {
         let Some(planned) = self.plan.steps.get(step) else { return Ok(()) };
         let at = self.now();
         let name = self.context.logs.map(|_| log_name(&planned.id, attempt, self.driver.round));
-        let mut busy = Busy::new(step, planned, attempt, at, name);
-        busy.unannounced = Some(limit_ms);
+        let busy = Busy::new(step, planned, (attempt, limit_ms), at, name);
         let waits = busy.may_be_recalled(self.context);
         self.busy.insert(step, busy);
         let tried = if waits || self.announce(step) {

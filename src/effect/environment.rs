@@ -21,6 +21,8 @@ pub struct Grants {
     pub names: BTreeSet<String>,
     /// `--inherit-env`: everything passes. Recorded.
     pub inherit: bool,
+    /// `--keep-capabilities`: steps of a privileged vplan keep what reaches beyond their own processes. Recorded.
+    pub capabilities: bool,
 }
 
 /// What does not depend on the step: made once a run.
@@ -70,7 +72,8 @@ impl Environment {
     #[must_use]
     pub fn granted(&self) -> EnvironmentUse {
         let granted = self.grants.names.iter().cloned().collect();
-        EnvironmentUse { granted, inherited: self.grants.inherit, withheld: Vec::new() }
+        let Grants { inherit: inherited, capabilities: capabilities_kept, .. } = self.grants;
+        EnvironmentUse { capabilities_kept, granted, inherited, withheld: Vec::new() }
     }
 
     /// Makes a step's environment: the allow-list, then what its `pass-env` asks for, then its `env`, then PATH.
@@ -203,7 +206,7 @@ mod tests {
         written: &[(&str, &str)],
     ) -> StepEnvironment {
         let root = Root::open(Path::new("/tmp")).unwrap();
-        let grants = Grants { names: grants.iter().map(|s| (*s).to_owned()).collect(), inherit };
+        let grants = Grants { names: grants.iter().map(|s| (*s).to_owned()).collect(), inherit, ..Grants::default() };
         let caller = caller.iter().map(|(n, v)| (n.as_bytes().to_vec(), v.as_bytes().to_vec()));
         let environment = Environment::new(&root, caller, grants);
         let asked: Vec<String> = asked.iter().map(|s| (*s).to_owned()).collect();

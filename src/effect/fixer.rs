@@ -90,7 +90,7 @@ pub fn fix(fixer: Fixer<'_>) -> Result<Fixed, DriveError> {
     let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let logs = openat(CWD, fixer.logs, flags, FileMode::empty()).map_err(std::io::Error::from)?;
     let plan = Arc::new(plan(&fixer));
-    let mut driver = Driver::new(None)?;
+    let mut driver = Driver::new(None, fixer.environment.granted().capabilities_kept)?;
     let (mut state, first) = RunState::new(Arc::clone(&plan), BTreeMap::new(), driver.clock().now());
     let context = Context {
         root: fixer.root,

@@ -56,7 +56,9 @@ pub(super) struct Busy<'e> {
     stage: Stage<'e>,
     /// Tells the thread that watches files to look again, and whether the step may have passed.
     watcher: Option<Sender<Again>>,
-    /// Its limit in milliseconds, as long as it has not been told that it starts.
+    /// Its limit in milliseconds.
+    limit_ms: u64,
+    /// The same, as long as it has not been told that it starts.
     pub unannounced: Option<u64>,
     /// The identity of the question that is put.
     question: Option<Digest>,
@@ -98,7 +100,13 @@ pub(super) struct Means<'m> {
 
 impl<'e> Busy<'e> {
     /// A step whose turn has come.
-    pub(super) fn new(number: usize, step: &'e Step, attempt: u32, since: u64, log: Option<String>) -> Self {
+    pub(super) fn new(
+        number: usize,
+        step: &'e Step,
+        (attempt, limit_ms): (u32, u64),
+        since: u64,
+        log: Option<String>,
+    ) -> Self {
         Self {
             number,
             step,
@@ -108,7 +116,8 @@ impl<'e> Busy<'e> {
             log,
             stage: Stage::Aside,
             watcher: None,
-            unannounced: None,
+            limit_ms,
+            unannounced: Some(limit_ms),
             question: None,
             wishes: Wishes::default(),
             secrets: Secrets::default(),
@@ -203,6 +212,7 @@ impl<'e> Busy<'e> {
             max_output,
             live: tick.map(|_| Arc::clone(&self.live)),
             formats: &formats,
+            limit_ms: self.limit_ms,
         };
         self.withheld = environment.withheld;
         self.secrets = environment.secrets.clone();

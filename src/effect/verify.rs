@@ -142,7 +142,7 @@ pub fn verify(plan: Plan, run: Run<'_>, see: &mut dyn FnMut(Seen<'_>)) -> Result
     let ending;
     let mut records;
     if circumstances.violations.is_empty() {
-        let driver = driver.insert(Driver::new(None)?);
+        let driver = driver.insert(Driver::new(None, circumstances.environment.capabilities_kept)?);
         let logs = book.record.logs().try_clone_to_owned()?;
         let context = Context {
             root,

@@ -281,6 +281,7 @@ fn join(whole: &Plan, count: u32, shards: BTreeMap<u32, Checked>, missing: &[Sha
         retries = retries.max(Some(report.attempt.saturating_add(report.retries_remaining).saturating_sub(1)));
         circumstances.containment = circumstances.containment.or(report.containment);
         circumstances.environment.inherited |= report.environment.inherited;
+        circumstances.environment.capabilities_kept |= report.environment.capabilities_kept;
         circumstances.environment.granted.extend(report.environment.granted);
         circumstances.environment.withheld.extend(report.environment.withheld);
         circumstances.refusals.extend(report.refusals);

@@ -182,6 +182,9 @@ pub struct ShardSummary {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct EnvironmentUse {
+    /// `--keep-capabilities`: steps of a privileged vplan could reach processes that are not their own.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub capabilities_kept: bool,
     /// The names after `--grant-env`, ascending.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub granted: Vec<String>,

@@ -47,7 +47,7 @@ fn supervised(root: &Root, jobs: usize) -> Duration {
     let logs = record.logs().try_clone_to_owned().unwrap();
     let mut journal = Journal::default();
     let environment = Environment::of_this_process(root, Grants::default());
-    let mut driver = Driver::new(Some(PathBuf::from(env!("CARGO_BIN_EXE_vplan")))).unwrap();
+    let mut driver = Driver::new(Some(PathBuf::from(env!("CARGO_BIN_EXE_vplan"))), false).unwrap();
     let context = Context {
         root,
         environment: &environment,

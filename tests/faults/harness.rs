@@ -277,11 +277,11 @@ impl Machine<'_> {
 fn driver() {
     let job: Job = serde_json::from_slice(&std::fs::read(std::env::var("VPLAN_TEST_JOB").unwrap()).unwrap()).unwrap();
     let root = Root::open(&job.root).unwrap();
-    let grants = Grants { names: job.grants.iter().cloned().collect(), inherit: false };
+    let grants = Grants { names: job.grants.iter().cloned().collect(), inherit: false, ..Grants::default() };
     let environment = Environment::of_this_process(&root, grants);
     let logs = std::fs::File::open(&job.logs).unwrap();
     let plan = plan(&job);
-    let mut driver = Driver::new(Some(PathBuf::from(env!("CARGO_BIN_EXE_vplan")))).unwrap();
+    let mut driver = Driver::new(Some(PathBuf::from(env!("CARGO_BIN_EXE_vplan"))), false).unwrap();
     let context = Context {
         root: &root,
         environment: &environment,

@@ -87,7 +87,8 @@ fn asked() -> impl Strategy<Value = Asked> {
 fn made(asked: &Asked, caller: &[(String, String)], grants: &BTreeSet<String>) -> StepEnvironment {
     let root = Root::open(std::path::Path::new("/tmp")).unwrap();
     let caller = caller.iter().map(|(n, v)| (n.clone().into_bytes(), v.clone().into_bytes()));
-    let environment = Environment::new(&root, caller, Grants { names: grants.clone(), inherit: asked.inherit });
+    let environment =
+        Environment::new(&root, caller, Grants { names: grants.clone(), inherit: asked.inherit, ..Grants::default() });
     let mut step = step("a");
     step.pass_env.clone_from(&asked.asks);
     step.env = asked.written.iter().map(|(n, v)| (n.clone(), Word::from(v.as_str()))).collect();

@@ -196,7 +196,7 @@ impl Project {
     /// Prepares a run of the binary in the project's root.
     pub fn vplan<S: AsRef<OsStr>>(&self, args: &[S]) -> Run<'_> {
         let args = args.iter().map(|a| a.as_ref().to_owned()).collect();
-        Run { project: self, args, dir: self.root(), stdin: Vec::new(), env: BTreeMap::new() }
+        Run { project: self, args, launcher: Vec::new(), dir: self.root(), stdin: Vec::new(), env: BTreeMap::new() }
     }
 
     /// Runs the binary in the project's root.
@@ -223,6 +223,7 @@ pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
 pub struct Run<'a> {
     project: &'a Project,
     args: Vec<OsString>,
+    launcher: Vec<OsString>,
     dir: PathBuf,
     stdin: Vec<u8>,
     env: BTreeMap<OsString, OsString>,
@@ -247,9 +248,18 @@ impl Run<'_> {
         self
     }
 
+    /// Starts it by another program, which is given these words before vplan's.
+    pub fn under(mut self, launcher: &[&str]) -> Self {
+        self.launcher = launcher.iter().map(OsString::from).collect();
+        self
+    }
+
     /// The command itself: for tests that must signal it or watch it.
     pub fn command(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_vplan"));
+        let program = OsString::from(env!("CARGO_BIN_EXE_vplan"));
+        let words: Vec<&OsString> = self.launcher.iter().chain([&program]).collect();
+        let mut command = Command::new(words[0]);
+        command.args(&words[1..]);
         command.args(&self.args).current_dir(&self.dir).env_clear().envs(&self.project.env).envs(&self.env);
         command
     }

@@ -7,3 +7,4 @@ mod plan;
 mod run;
 mod status;
 mod content;
+mod supervisor;

@@ -302,7 +302,11 @@ pub(super) fn grants(args: &Run) -> Result<Grants, Failure> {
         let message = format!("`{}` is no name of a variable", visible(name.as_bytes()));
         return Err(Failure::usage("vplan::usage::grant_env", message).help("`--grant-env NAME`, without a value"));
     }
-    Ok(Grants { names: args.grant_env.iter().cloned().collect(), inherit: args.inherit_env })
+    Ok(Grants {
+        names: args.grant_env.iter().cloned().collect(),
+        inherit: args.inherit_env,
+        capabilities: args.keep_capabilities,
+    })
 }
 
 /// The level that this system reaches, if it is enough.

@@ -246,6 +246,7 @@ impl Repository<'_> {
             max_output: 0,
             live: None,
             formats: &[],
+            limit_ms: u64::try_from(self.fetcher.limit.as_millis()).unwrap_or(u64::MAX),
         };
         let evidence = supervise(&self.fetcher.pool, &what, deadline);
         if evidence.timed_out {

@@ -4,7 +4,7 @@
 
 use super::attempt::{Launch, Launched, launch};
 use super::frame::{Answer, End, Order, send_order};
-use super::pool::Pool;
+use super::pool::{Pool, Received};
 use super::program::{Root, SearchPath, explain, say};
 use crate::base::path::RepoPath;
 use crate::base::word::Word;
@@ -71,8 +71,9 @@ pub fn ask(pool: &Pool, what: &Ask<'_>) -> Result<Vec<u8>, NoAnswer> {
     let failed = |error: &io::Error| NoAnswer::NotStarted(say(error));
     let input = memory(what.question).map_err(|e| failed(&e))?;
     let dir = RepoPath::root();
-    let Ask { root, search, argv, env, .. } = *what;
-    let launched = launch(pool, &Launch { root, search, dir: &dir, argv, env, input: Some(input) })
+    let Ask { root, search, argv, env, limit, .. } = *what;
+    let limit_ms = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
+    let launched = launch(pool, &Launch { root, search, dir: &dir, argv, env, input: Some(input), limit_ms })
         .map_err(|tried| NoAnswer::NotStarted(tried.evidence.spawn_error.map(|e| e.message).unwrap_or_default()))?;
     let mut talk = Talk { launched, open: [true; 2], stdout: Vec::new(), stderr: Vec::new(), wrong: None };
     let answer = talk.listen(what);
@@ -118,7 +119,11 @@ impl Talk {
                 deadline = Instant::now() + OBEY;
             }
             if over {
-                let answer = self.launched.supervisor.receive().ok().flatten();
+                let answer = match self.launched.supervisor.receive() {
+                    Ok(Received::Part) => continue,
+                    Ok(Received::Answer(answer)) => Some(answer),
+                    Ok(Received::Gone) | Err(_) => None,
+                };
                 // What it wrote last is still in the pipes; nobody is left who could write more.
                 while let Some([_, out, err]) = self.wait(Duration::ZERO).filter(|[_, out, err]| *out || *err) {
                     if self.stdout.len() > what.most {
@@ -191,6 +196,7 @@ impl Talk {
     fn end(self, pool: &Pool, answer: Option<Answer>) -> Result<Vec<u8>, NoAnswer> {
         let Talk { launched: Launched { supervisor, program, .. }, stdout, stderr, wrong, .. } = self;
         let outcome = match answer {
+            Some(Answer::Ended(End { timed_out: true, .. })) => Err(NoAnswer::TimedOut),
             Some(Answer::Ended(End { status: 0, .. })) => Ok(stdout),
             Some(Answer::Ended(End { status, .. })) => {
                 let how = if status < 0 {

@@ -5,12 +5,13 @@
 use super::capture::{Capture, Live, LogPlace, Output};
 use super::frame::{Answer, End, Order, Start, send_order};
 use super::mask::Secrets;
-use super::pool::{Pool, Supervisor};
+use super::pool::{Pool, Received, Supervisor};
 use super::program::{self, Program, Root, SearchPath};
 use crate::base::path::RepoPath;
 use crate::base::word::Word;
 use crate::check::evidence::{Evidence, SpawnError};
 use crate::check::format::{Format, Scan, Stream};
+use crate::run::state::GRACE_MS;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::io::Errno;
@@ -45,6 +46,8 @@ pub struct Try<'a, 'f> {
     pub live: Option<Arc<Live>>,
     /// How its output is read; none where it is not.
     pub formats: &'a [&'static Format],
+    /// How long it may take, in milliseconds. vplan keeps the time; its supervisor does where vplan cannot.
+    pub limit_ms: u64,
 }
 
 /// What came of a try.
@@ -129,12 +132,13 @@ impl<'f> Attempt<'f> {
             return Heard::Nothing;
         }
         match self.supervisor.receive() {
-            Ok(Some(Answer::Frozen)) => Heard::Frozen,
-            Ok(answer) => {
-                self.answer = answer;
+            Ok(Received::Part) => Heard::Nothing,
+            Ok(Received::Answer(Answer::Frozen)) => Heard::Frozen,
+            Ok(Received::Answer(answer)) => {
+                self.answer = Some(answer);
                 Heard::Over
             }
-            Err(_) => Heard::Over,
+            Ok(Received::Gone) | Err(_) => Heard::Over,
         }
     }
 
@@ -189,8 +193,8 @@ impl<'f> Attempt<'f> {
         let mut tried = Tried { evidence, program: Some(self.program), logged, log_error: error, survivors: 0 };
         let evidence = &mut tried.evidence;
         match self.answer {
-            Some(Answer::Ended(End { status, leaked, survivors })) => {
-                evidence.timed_out = timed_out;
+            Some(Answer::Ended(End { status, leaked, survivors, timed_out: seen })) => {
+                evidence.timed_out = timed_out || seen;
                 evidence.leaked = leaked;
                 tried.survivors = survivors;
                 if status < 0 {
@@ -250,6 +254,8 @@ pub(super) struct Launch<'a> {
     pub env: &'a BTreeMap<Vec<u8>, Vec<u8>>,
     /// What it finds on its standard input, if that is not empty.
     pub input: Option<OwnedFd>,
+    /// How long it may take, in milliseconds.
+    pub limit_ms: u64,
 }
 
 /// What a supervisor was told to start, and where its output comes out.
@@ -261,13 +267,13 @@ pub(super) struct Launched {
 }
 
 fn begin<'f>(pool: &Pool, what: &Try<'_, 'f>) -> Result<Attempt<'f>, Box<Tried>> {
-    let Try { root, search, dir, argv, env, .. } = *what;
+    let Try { root, search, dir, argv, env, limit_ms, .. } = *what;
     let input = what.input.map(super::ask::memory).transpose().map_err(|error| {
         let message = format!("its input could not be prepared: {}", program::say(&error));
         Box::new(Tried::refused(program::refusal(program::code_of(&error), message), None))
     })?;
     let Launched { program, supervisor, stdout, stderr } =
-        launch(pool, &Launch { root, search, dir, argv, env, input })?;
+        launch(pool, &Launch { root, search, dir, argv, env, input, limit_ms })?;
     let readers = [Reader::new(Stream::Out, stdout), Reader::new(Stream::Err, stderr)];
     let scan = (!what.formats.is_empty()).then(|| Scan::new(what.formats));
     let capture = Capture::new(what.log.clone(), what.max_output, what.secrets, what.live.clone(), scan);
@@ -284,6 +290,11 @@ pub(super) fn launch(pool: &Pool, what: &Launch<'_>) -> Result<Launched, Box<Tri
         argv: what.argv.iter().map(|w| w.as_bytes().to_vec()).collect(),
         env: what.env.iter().map(|(n, v)| (n.clone(), v.clone())).collect(),
         input: what.input.is_some(),
+        limit_ms: what.limit_ms,
+        grace_ms: GRACE_MS,
+        keep_capabilities: pool.keep_capabilities,
+        tracer: pool.tracer,
+        secret: [0; 16],
     };
     let own = |error: io::Error| {
         let message = format!("the step could not be started: {}", program::say(&error));
@@ -295,10 +306,9 @@ pub(super) fn launch(pool: &Pool, what: &Launch<'_>) -> Result<Launched, Box<Tri
     let mut last = io::Error::from(io::ErrorKind::BrokenPipe);
     let mut order = Order::Start(0, start);
     for _ in 0..3 {
-        let mut supervisor = pool.take().map_err(own)?;
-        supervisor.number += 1;
-        if let Order::Start(number, _) = &mut order {
-            *number = supervisor.number;
+        let supervisor = pool.take().map_err(own)?;
+        if let Order::Start(number, start) = &mut order {
+            (*number, start.secret) = (supervisor.number, supervisor.secret);
         }
         let mut fds = vec![dir.as_fd(), child_out.as_fd(), child_err.as_fd()];
         fds.extend(what.input.as_ref().map(OwnedFd::as_fd));

@@ -1,4 +1,8 @@
 //! How do vplan and a supervisor talk? Frames on a stream socket: a length, a tag, a body; descriptors ride along.
+//!
+//! INVARIANT (only its supervisor ends a step): an answer carries the number of the start that it is about, and the secret that came
+//! with that start. Both ends keep other processes of the same user out of their memory and descriptors, so that no step knows it; bytes
+//! that are no such answer cost the supervisor its place, and are never the end of a step.
 
 use rustix::cmsg_space;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -39,6 +43,30 @@ pub(super) struct Start {
     pub env: Vec<(Vec<u8>, Vec<u8>)>,
     /// Whether it has something to read. Steps have not.
     pub input: bool,
+    /// After how many milliseconds the supervisor itself takes the time for up; `u64::MAX` for never.
+    pub limit_ms: u64,
+    /// How long after that the tree may go on until the supervisor ends it, in milliseconds.
+    pub grace_ms: u64,
+    /// Whether the step keeps the capability to trace processes that are not its own.
+    pub keep_capabilities: bool,
+    /// Who traces vplan, 0 for no process: a supervisor that another process traces serves no step.
+    pub tracer: i32,
+    /// What every answer about this start carries.
+    pub secret: Secret,
+}
+
+/// A random number that only vplan and one of its supervisors know.
+pub(super) type Secret = [u8; 16];
+
+/// An answer with what shows that it is one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Reply {
+    /// The number of the start that it is about.
+    pub number: u64,
+    /// The secret that came with that start.
+    pub secret: Secret,
+    /// What it says.
+    pub answer: Answer,
 }
 
 /// What a supervisor answers: one answer for each start, and one for each freeze.
@@ -61,6 +89,8 @@ pub(super) struct End {
     pub leaked: u32,
     /// Processes that could not be ended: another user's, or stuck in the kernel.
     pub survivors: u32,
+    /// Its leader was still there when the time limit was over, by the supervisor's clock.
+    pub timed_out: bool,
 }
 
 impl Order {
@@ -76,7 +106,11 @@ impl Order {
         out.push(tag);
         out.extend(number.to_le_bytes());
         if let Order::Start(_, start) = self {
-            out.push(u8::from(start.input));
+            out.extend([u8::from(start.input), u8::from(start.keep_capabilities)]);
+            out.extend(start.limit_ms.to_le_bytes());
+            out.extend(start.grace_ms.to_le_bytes());
+            out.extend(start.tracer.to_le_bytes());
+            out.extend(start.secret);
             put(&mut out, &start.program);
             put_count(&mut out, start.argv.len());
             start.argv.iter().for_each(|word| put(&mut out, word));
@@ -92,14 +126,19 @@ impl Order {
     fn decode(frame: &[u8]) -> Option<Self> {
         let mut rest = Rest(frame);
         let tag = rest.take(1)?;
-        let number = u64::from_le_bytes(rest.take(8)?.try_into().ok()?);
+        let number = rest.long()?;
         Some(match tag {
             b"s" => {
-                let input = rest.take(1)? != b"\0";
+                let [input, keep_capabilities] = [rest.take(1)? != b"\0", rest.take(1)? != b"\0"];
+                let (limit_ms, grace_ms) = (rest.long()?, rest.long()?);
+                let (tracer, secret) = (rest.number()?.cast_signed(), rest.take(16)?.try_into().ok()?);
                 let program = rest.word()?;
                 let argv = (0..rest.count()?).map(|_| rest.word()).collect::<Option<_>>()?;
                 let env = (0..rest.count()?).map(|_| Some((rest.word()?, rest.word()?))).collect::<Option<_>>()?;
-                Order::Start(number, Start { program, argv, env, input })
+                Order::Start(
+                    number,
+                    Start { program, argv, env, input, limit_ms, grace_ms, keep_capabilities, tracer, secret },
+                )
             }
             b"t" => Order::Terminate(number),
             b"k" => Order::Kill(number),
@@ -110,10 +149,12 @@ impl Order {
     }
 }
 
-impl Answer {
+impl Reply {
     fn encode(self) -> Vec<u8> {
         let mut out = vec![0; 4];
-        match self {
+        out.extend(self.number.to_le_bytes());
+        out.extend(self.secret);
+        match self.answer {
             Answer::Refused(errno) => {
                 out.push(b'r');
                 out.extend(errno.to_le_bytes());
@@ -123,6 +164,7 @@ impl Answer {
                 out.extend(end.status.to_le_bytes());
                 out.extend(end.leaked.to_le_bytes());
                 out.extend(end.survivors.to_le_bytes());
+                out.push(u8::from(end.timed_out));
             }
             Answer::Frozen => out.push(b'f'),
         }
@@ -131,16 +173,19 @@ impl Answer {
 
     fn decode(frame: &[u8]) -> Option<Self> {
         let mut rest = Rest(frame);
-        Some(match rest.take(1)? {
+        let (number, secret) = (rest.long()?, rest.take(16)?.try_into().ok()?);
+        let answer = match rest.take(1)? {
             b"r" => Answer::Refused(rest.number()?.cast_signed()),
             b"e" => Answer::Ended(End {
                 status: rest.number()?.cast_signed(),
                 leaked: rest.number()?,
                 survivors: rest.number()?,
+                timed_out: rest.take(1)? != b"\0",
             }),
             b"f" => Answer::Frozen,
             _ => return None,
-        })
+        };
+        rest.0.is_empty().then_some(Self { number, secret, answer })
     }
 }
 
@@ -170,6 +215,10 @@ impl<'a> Rest<'a> {
 
     fn number(&mut self) -> Option<u32> {
         Some(u32::from_le_bytes(self.take(4)?.try_into().ok()?))
+    }
+
+    fn long(&mut self) -> Option<u64> {
+        Some(u64::from_le_bytes(self.take(8)?.try_into().ok()?))
     }
 
     fn count(&mut self) -> Option<usize> {
@@ -211,8 +260,13 @@ pub(super) fn send_order(socket: BorrowedFd<'_>, order: &Order, fds: &[BorrowedF
 }
 
 /// Sends an answer.
-pub(super) fn send_answer(socket: BorrowedFd<'_>, answer: Answer) -> io::Result<()> {
-    send(socket, &answer.encode(), &[])
+pub(super) fn send_reply(socket: BorrowedFd<'_>, reply: Reply) -> io::Result<()> {
+    send(socket, &reply.encode(), &[])
+}
+
+/// Hands over one end of the socket on which all orders and answers go.
+pub(super) fn send_socket(socket: BorrowedFd<'_>, end: BorrowedFd<'_>) -> io::Result<()> {
+    send(socket, b"\0", &[end])
 }
 
 /// The receiving half: what has arrived of a stream, and the descriptors with it.
@@ -265,8 +319,13 @@ impl Inbox {
     }
 
     /// The next answer that has arrived in full.
-    pub(super) fn next_answer(&mut self) -> io::Result<Option<Answer>> {
-        self.next(Answer::decode)
+    pub(super) fn next_reply(&mut self) -> io::Result<Option<Reply>> {
+        self.next(Reply::decode)
+    }
+
+    /// Whether nothing has arrived that was not read.
+    pub(super) fn is_empty(&self) -> bool {
+        self.bytes.is_empty() && self.fds.is_empty()
     }
 
     /// The next descriptor that has arrived.
@@ -295,6 +354,11 @@ mod tests {
             argv: vec![b"true".to_vec(), vec![], vec![b'x'; 300_000], b"\xff".to_vec()],
             env: vec![(b"A".to_vec(), b"b=c".to_vec())],
             input: true,
+            limit_ms: 5,
+            grace_ms: u64::MAX,
+            keep_capabilities: true,
+            tracer: -1,
+            secret: [7; 16],
         };
         let sent =
             [Order::Start(7, start), Order::Terminate(7), Order::Kill(7), Order::Freeze(7), Order::Thaw(u64::MAX)];
@@ -324,11 +388,13 @@ mod tests {
 
     #[test]
     fn answers_read_back() {
-        let end = End { status: -9, leaked: 3, survivors: u32::MAX };
+        let end = End { status: -9, leaked: 3, survivors: u32::MAX, timed_out: true };
         for answer in [Answer::Refused(-1), Answer::Ended(end), Answer::Frozen] {
-            assert_eq!(Answer::decode(&answer.encode()[4..]), Some(answer));
+            let reply = Reply { number: 3, secret: [9; 16], answer };
+            assert_eq!(Reply::decode(&reply.encode()[4..]), Some(reply));
+            assert_eq!(Reply::decode(&[&reply.encode()[4..], b"x"].concat()), None, "more than an answer");
         }
-        assert_eq!(Answer::decode(b""), None);
+        assert_eq!(Reply::decode(b""), None);
         assert_eq!(Order::decode(b"s\0\0\0\0\0\0\0\0\xff\xff\xff\xff"), None);
     }
 }

@@ -1,10 +1,12 @@
 //! Who are the supervisors, and what becomes of a step whose supervisor is gone?
 
-use super::frame::{Answer, Inbox};
+use super::frame::{Answer, Inbox, Reply, Secret};
 use super::supervise::ARGUMENT;
 use super::sys;
 use super::tree::{self, Groups};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
+use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process};
 use std::collections::BTreeSet;
@@ -22,6 +24,10 @@ pub struct Pool {
     idle: Mutex<Vec<Supervisor>>,
     /// All that live. Locked while one is started, so that none is taken for an orphan.
     known: Mutex<BTreeSet<i32>>,
+    /// Who traced this process before any step could: a supervisor may have that tracer and no other.
+    pub(super) tracer: i32,
+    /// Whether steps keep capabilities that reach beyond their own processes (`--keep-capabilities`).
+    pub(super) keep_capabilities: bool,
 }
 
 /// A supervisor from vplan's side.
@@ -33,6 +39,10 @@ pub(super) struct Supervisor {
     pub(super) inbox: Inbox,
     /// The number of the last start.
     pub(super) number: u64,
+    /// The secret of the last start.
+    pub(super) secret: Secret,
+    /// Whether the socket is the supervisor's own: see [`Supervisor::own_socket`].
+    is_ready: bool,
 }
 
 impl Pool {
@@ -49,7 +59,16 @@ impl Pool {
             executable: executable.unwrap_or_else(|| PathBuf::from("/proc/self/exe")),
             idle: Mutex::default(),
             known: Mutex::default(),
+            tracer: tree::tracer(),
+            keep_capabilities: false,
         }
+    }
+
+    /// The same, whose steps keep capabilities that reach beyond their own processes.
+    #[must_use]
+    pub fn keeping_capabilities(mut self, keep_capabilities: bool) -> Self {
+        self.keep_capabilities = keep_capabilities;
+        self
     }
 
     /// Starts supervisors now, so that the first steps need not wait for them.
@@ -64,15 +83,46 @@ impl Pool {
         Ok(())
     }
 
-    /// Takes an idle supervisor or starts one.
+    /// Takes an idle supervisor or starts one, with a new number and secret for what it is to start.
     pub(super) fn take(&self) -> io::Result<Supervisor> {
-        let idle = lock(&self.idle).pop();
-        idle.map_or_else(|| self.start(), Ok)
+        let mut supervisor = loop {
+            self.make_ready();
+            let Some(idle) = lock(&self.idle).pop() else {
+                let new = self.start()?;
+                lock(&self.idle).push(new);
+                continue;
+            };
+            if idle.is_silent() {
+                break idle;
+            }
+            self.bury(idle);
+        };
+        supervisor.number += 1;
+        rustix::rand::getrandom(&mut supervisor.secret, rustix::rand::GetRandomFlags::empty())?;
+        Ok(supervisor)
     }
 
-    /// Gives a supervisor back whose step has ended.
+    /// Waits until all that were started take orders; before that, nothing may run that could reach them.
+    fn make_ready(&self) {
+        let idle = std::mem::take(&mut *lock(&self.idle));
+        for mut supervisor in idle {
+            match supervisor.own_socket() {
+                Ok(()) => lock(&self.idle).push(supervisor),
+                Err(error) => {
+                    tracing::debug!(%error, "a supervisor did not get ready");
+                    self.bury(supervisor);
+                }
+            }
+        }
+    }
+
+    /// Gives a supervisor back whose step has ended. One that has said more than its answer is not used again.
     pub(super) fn give(&self, supervisor: Supervisor) {
-        lock(&self.idle).push(supervisor);
+        if supervisor.is_silent() {
+            lock(&self.idle).push(supervisor);
+        } else {
+            self.bury(supervisor);
+        }
     }
 
     fn start(&self) -> io::Result<Supervisor> {
@@ -85,18 +135,31 @@ impl Pool {
         let child = sys::with_closed_mask(|| command.spawn())?;
         let pid = Pid::from_raw(child.id().cast_signed()).ok_or(io::ErrorKind::Other)?;
         known.insert(pid.as_raw_pid());
-        Ok(Supervisor { child, pid, socket: ours, inbox: Inbox::new(64), number: 0 })
+        drop(known);
+        let (inbox, secret) = (Inbox::new(256), [0; 16]);
+        Ok(Supervisor { child, pid, socket: ours, inbox, number: 0, secret, is_ready: false })
     }
 
     /// Parts from a supervisor that failed: ends it, and everything that it has left to this process. Gives the number of
     /// processes that had to be ended.
+    ///
+    /// A step that traces its supervisor keeps the end of it to itself until it is ended too, so both are looked after in turn.
     pub(super) fn bury(&self, mut supervisor: Supervisor) -> u32 {
         let _ = kill_process(supervisor.pid, Signal::KILL);
+        let mut killed: u32 = 0;
+        let until = Instant::now() + STUCK;
+        let mut pause = Duration::from_millis(1);
         // The system hands its children over before it lets its end be seen.
-        let _ = supervisor.child.wait();
+        while matches!(supervisor.child.try_wait(), Ok(None)) && Instant::now() < until {
+            let known = lock(&self.known);
+            killed = killed.saturating_add(sweep_orphans(&known, Duration::ZERO));
+            drop(known);
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(Duration::from_millis(50));
+        }
         let mut known = lock(&self.known);
         known.remove(&supervisor.pid.as_raw_pid());
-        sweep_orphans(&known)
+        killed.saturating_add(sweep_orphans(&known, STUCK))
     }
 
     /// Parts from a supervisor that could not end its step's processes; it may go on trying.
@@ -120,19 +183,82 @@ impl Drop for Pool {
 }
 
 impl Supervisor {
-    /// Waits for the next answer. `None` when the supervisor is gone.
-    pub(super) fn receive(&mut self) -> io::Result<Option<Answer>> {
+    /// Waits for what the supervisor says and gives the last of it. `None` when the supervisor is gone, or when part of an answer is still
+    /// to come.
+    ///
+    /// # Errors
+    /// What is no answer to the last start.
+    pub(super) fn receive(&mut self) -> io::Result<Received> {
         if !self.inbox.fill(&self.socket)? {
-            return Ok(None);
+            return Ok(Received::Gone);
         }
-        self.inbox.next_answer()
+        let mut received = Received::Part;
+        while let Some(Reply { number, secret, answer }) = self.inbox.next_reply()? {
+            if number != self.number || secret != self.secret || matches!(received, Received::Answer(Answer::Ended(_)))
+            {
+                return Err(io::ErrorKind::InvalidData.into());
+            }
+            received = Received::Answer(answer);
+        }
+        Ok(received)
+    }
+
+    /// Whether it has said nothing that was not read.
+    fn is_silent(&self) -> bool {
+        let mut fds = [PollFd::new(&self.socket, PollFlags::IN)];
+        let polled = poll(&mut fds, Some(&Timespec::default()));
+        self.inbox.is_empty() && polled.is_ok_and(|ready| ready == 0)
+    }
+
+    /// Takes the socket on which it takes orders: one that it made itself when no other process could reach its descriptors any more. The
+    /// first one, which it was started with, may have been seen by a step.
+    fn own_socket(&mut self) -> io::Result<()> {
+        if self.is_ready {
+            return Ok(());
+        }
+        let foreign = || io::Error::from(io::ErrorKind::InvalidData);
+        let until = Instant::now() + STUCK;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            let mut fds = [PollFd::new(&self.socket, PollFlags::IN)];
+            match poll(&mut fds, Timespec::try_from(left).ok().as_ref()) {
+                Ok(0) => return Err(io::ErrorKind::TimedOut.into()),
+                Ok(_) => break,
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        if !self.inbox.fill(&self.socket)? {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
+        let socket = self.inbox.next_fd().ok_or_else(foreign)?;
+        // The system keeps who has made the pair.
+        if rustix::net::sockopt::socket_peercred(&socket)?.pid != self.pid {
+            return Err(foreign());
+        }
+        (self.socket, self.inbox, self.is_ready) = (socket, Inbox::new(256), true);
+        Ok(())
     }
 }
 
-/// Ends everything that this process has inherited, until none is left; gives up when ten seconds went by without an end.
+/// What a supervisor has said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Received {
+    /// This, and it is about the last start.
+    Answer(Answer),
+    /// A part of an answer.
+    Part,
+    /// It is gone.
+    Gone,
+}
+
+/// How long something may stand still before it is given up.
+const STUCK: Duration = Duration::from_secs(10);
+
+/// Ends everything that this process has inherited, until none is left; gives up when `patience` went by without an end.
 ///
 /// By groups and the newest first, as [`tree::walk`] does. What is below those that are killed moves up.
-fn sweep_orphans(supervisors: &BTreeSet<i32>) -> u32 {
+fn sweep_orphans(supervisors: &BTreeSet<i32>, patience: Duration) -> u32 {
     let mut killed = BTreeSet::new();
     let mut progress = Instant::now();
     let session = tree::session(rustix::process::getpid());
@@ -157,7 +283,7 @@ fn sweep_orphans(supervisors: &BTreeSet<i32>) -> u32 {
         if moved {
             progress = Instant::now();
             pause = Duration::from_millis(1);
-        } else if !left || progress.elapsed() > Duration::from_secs(10) {
+        } else if !left || progress.elapsed() >= patience {
             return u32::try_from(killed.len()).unwrap_or(u32::MAX);
         } else {
             std::thread::sleep(pause);
@@ -169,4 +295,52 @@ fn sweep_orphans(supervisors: &BTreeSet<i32>) -> u32 {
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // Nothing that holds one of these locks can leave its data half changed.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::frame::{End, send_reply};
+    use super::*;
+    use rustix::fd::AsFd as _;
+
+    /// A supervisor whose other end is played, at its second start.
+    fn played() -> (Supervisor, OwnedFd) {
+        let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None).unwrap();
+        let child = Command::new("true").spawn().unwrap();
+        let pid = Pid::from_raw(child.id().cast_signed()).unwrap();
+        let secret = [5; 16];
+        let own = Supervisor { child, pid, socket: ours, inbox: Inbox::new(256), number: 2, secret, is_ready: true };
+        (own, theirs)
+    }
+
+    #[test]
+    fn only_an_answer_with_number_and_secret_of_the_last_start_counts() {
+        let ended = Answer::Ended(End::default());
+        for (number, secret, answers, want) in [
+            (2, [5; 16], 1, Some(Received::Answer(ended))),
+            (1, [5; 16], 1, None),
+            (3, [5; 16], 1, None),
+            (2, [0; 16], 1, None),
+            (2, [5; 16], 2, None),
+        ] {
+            let (mut supervisor, other) = played();
+            for _ in 0..answers {
+                send_reply(other.as_fd(), Reply { number, secret, answer: ended }).unwrap();
+            }
+            assert_eq!(supervisor.receive().ok(), want, "{number} {secret:?} {answers}");
+            let _ = supervisor.child.wait();
+        }
+    }
+
+    #[test]
+    fn stray_bytes_cost_a_supervisor_its_place() {
+        let pool = Pool::new(None);
+        for stray in [&b""[..], b"x", b"\0\0\0\0"] {
+            let (supervisor, other) = played();
+            rustix::io::write(&other, stray).unwrap();
+            assert_eq!(supervisor.is_silent(), stray.is_empty());
+            pool.give(supervisor);
+            assert_eq!(lock(&pool.idle).drain(..).count(), usize::from(stray.is_empty()), "{stray:?}");
+        }
+    }
 }

@@ -6,14 +6,19 @@
 //! another group or session stays below it. When vplan dies, however it dies, the socket closes, and that is an order to
 //! end everything.
 
-use super::frame::{Answer, End, Inbox, Order, Start, send_answer};
+use super::frame::{Answer, End, Inbox, Order, Reply, Secret, Start, send_reply, send_socket};
 use super::sys;
 use super::tree::{self, Do, Seen};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::fs::Mode;
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, WaitOptions};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use rustix::process::{DumpableBehavior, Pid, Resource, Rlimit, Signal, WaitOptions, kill_process};
+use rustix::thread::{
+    CapabilitySet, CapabilitySets, capabilities, configure_capability_in_ambient_set,
+    remove_capability_from_bounding_set, set_capabilities,
+};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::io;
@@ -28,6 +33,8 @@ pub const ARGUMENT: &str = "__supervise";
 /// What is still there when a step has ended may be on its way out: a pipeline's last process, a shell's child. It gets
 /// this long before it counts as left behind.
 const COURTESY: Duration = Duration::from_millis(50);
+/// How long vplan may take to stop a step whose time is over before it is taken for one that stands still.
+const PATIENCE: Duration = Duration::from_secs(1);
 /// How long a sweep may see nobody end before it gives up: another user's processes, a process stuck in the kernel.
 const STUCK: Duration = Duration::from_secs(10);
 /// `__WALL` (wait(2)): also children that were not made by a plain fork.
@@ -49,6 +56,12 @@ struct Supervisor {
     socket: OwnedFd,
     children: OwnedFd,
     inbox: Inbox,
+    /// The number and the secret of the last start, which every answer carries.
+    last: (u64, Secret),
+    /// When vplan should have stopped the last step at the latest; once it is over, a vplan that stands still is told to go on.
+    due: Option<Instant>,
+    /// Steps have lost what reaches beyond their own processes.
+    is_bounded: bool,
     /// vplan is gone.
     orphaned: bool,
 }
@@ -57,6 +70,10 @@ struct Supervisor {
 struct Running {
     number: u64,
     leader: Pid,
+    /// Its time, unless it has as much as it wants.
+    time: Option<Time>,
+    /// It was still there when its time was over.
+    timed_out: bool,
     /// How its leader ended, and when.
     ended: Option<(i32, Instant)>,
     /// It was asked to end; what remains of it has until the kill.
@@ -71,10 +88,40 @@ struct Running {
     progress: Instant,
 }
 
+/// The time limit of a step by the supervisor's own clock, for when vplan cannot keep it. It stands still while the tree does.
+struct Time {
+    /// When the limit is over.
+    limit: Instant,
+    /// How long after that the tree is ended.
+    grace: Duration,
+    /// Since when the tree stands still.
+    frozen: Option<Instant>,
+}
+
+impl Time {
+    fn of(start: &Start) -> Option<Self> {
+        let limit = Instant::now().checked_add(Duration::from_millis(start.limit_ms))?;
+        Some(Self { limit, grace: Duration::from_millis(start.grace_ms), frozen: None })
+    }
+
+    fn thaw(&mut self) {
+        if let Some(since) = self.frozen.take() {
+            self.limit += since.elapsed();
+        }
+    }
+
+    /// Whether so much time is over since the limit.
+    fn is_over(&self, by: Duration) -> bool {
+        self.frozen.is_none() && self.limit.checked_add(by).is_some_and(|at| at <= Instant::now())
+    }
+}
+
 impl Supervisor {
     fn new() -> io::Result<Self> {
-        let socket = sys::take_stdin()?;
-        sys::close_others(&[socket.as_fd()]);
+        let first = sys::take_stdin()?;
+        sys::close_others(&[first.as_fd()]);
+        // From here on no process of the same user reaches its memory or its descriptors.
+        rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
         // A process that leads its group already cannot lead a session; one that vplan starts does not.
         rustix::process::setsid()?;
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
@@ -84,7 +131,36 @@ impl Supervisor {
         sys::reset_signals();
         let _ = rustix::process::chdir("/");
         let children = sys::child_signals()?;
-        Ok(Self { socket, children, inbox: Inbox::new(16 * 1024), orphaned: false })
+        // What a step writes into a core file has no reader here, and may hold what was granted to it.
+        let none = Rlimit { current: Some(0), maximum: Some(0) };
+        let _ = rustix::process::setrlimit(Resource::Core, none);
+        // The first socket was within reach of others for a moment; this one never was.
+        let (socket, theirs) = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+        send_socket(first.as_fd(), theirs.as_fd())?;
+        let inbox = Inbox::new(16 * 1024);
+        Ok(Self { socket, children, inbox, last: (0, [0; 16]), due: None, is_bounded: false, orphaned: false })
+    }
+
+    fn answer(&self, answer: Answer) -> io::Result<()> {
+        let (number, secret) = self.last;
+        send_reply(self.socket.as_fd(), Reply { number, secret, answer })
+    }
+
+    /// Serves nobody that another process than vplan's own tracer looks at, and takes from steps what reaches beyond their own processes.
+    fn secure(&mut self, start: &Start) -> io::Result<()> {
+        if tree::tracer() != start.tracer {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
+        if !start.keep_capabilities && !std::mem::replace(&mut self.is_bounded, true) {
+            // Refused to whoever has no capabilities to lose.
+            let _ = remove_capability_from_bounding_set(CapabilitySet::SYS_PTRACE);
+            let _ = configure_capability_in_ambient_set(CapabilitySet::SYS_PTRACE, false);
+            if let Ok(own) = capabilities(None) {
+                let inheritable = own.inheritable.difference(CapabilitySet::SYS_PTRACE);
+                let _ = set_capabilities(None, CapabilitySets { inheritable, ..own });
+            }
+        }
+        Ok(())
     }
 
     fn serve(mut self) -> io::Result<()> {
@@ -98,22 +174,47 @@ impl Supervisor {
                             return Err(io::ErrorKind::InvalidData.into());
                         };
                         let stdin = if start.input { self.inbox.next_fd() } else { None };
+                        self.secure(&start)?;
+                        self.last = (number, start.secret);
                         // The pipes stay open here until vplan has been told: it wakes up once, for the answer, and not
                         // for each stream's end.
                         let answer =
                             self.run(number, &start, [dir, stdout.try_clone()?, stderr.try_clone()?], stdin)?;
                         if !self.orphaned {
-                            send_answer(self.socket.as_fd(), answer)?;
+                            self.answer(answer)?;
                         }
                     }
-                    Order::Freeze(_) => send_answer(self.socket.as_fd(), Answer::Frozen)?,
+                    Order::Freeze(_) => self.answer(Answer::Frozen)?,
                     // About a step that has ended.
                     Order::Terminate(_) | Order::Kill(_) | Order::Thaw(_) => {}
                 }
             }
-            self.orphaned = self.orphaned || !self.inbox.fill(&self.socket)?;
+            self.orphaned = self.orphaned || !self.idle()?;
         }
         Ok(())
+    }
+
+    /// Waits for an order. `false` when vplan is gone.
+    fn idle(&mut self) -> io::Result<bool> {
+        while let Some(due) = self.due {
+            let left = due.saturating_duration_since(Instant::now());
+            let mut fds = [PollFd::new(&self.socket, PollFlags::IN)];
+            match poll(&mut fds, Timespec::try_from(left).ok().as_ref()) {
+                Ok(0) => self.wake(),
+                Ok(_) => self.due = None,
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        self.inbox.fill(&self.socket)
+    }
+
+    /// A step may have stopped vplan (SIGSTOP), which then cannot keep its limits.
+    fn wake(&mut self) {
+        self.due = None;
+        if let Some(vplan) = rustix::process::getppid().filter(|parent| tree::is_stopped(*parent)) {
+            let _ = kill_process(vplan, Signal::CONT);
+        }
     }
 
     fn run(&mut self, number: u64, start: &Start, fds: [OwnedFd; 3], stdin: Option<OwnedFd>) -> io::Result<Answer> {
@@ -124,6 +225,8 @@ impl Supervisor {
         let mut running = Running {
             number,
             leader,
+            time: Time::of(start),
+            timed_out: false,
             ended: None,
             terminated: false,
             killed: false,
@@ -133,10 +236,11 @@ impl Supervisor {
             leaked: 0,
             progress: Instant::now(),
         };
+        self.due = running.time.as_ref().and_then(|time| time.limit.checked_add(PATIENCE));
         let survivors = self.attend(&mut running)?;
         let _ = rustix::process::chdir("/");
         let status = running.ended.map_or(-9, |(status, _)| status);
-        Ok(Answer::Ended(End { status, leaked: running.leaked, survivors }))
+        Ok(Answer::Ended(End { status, leaked: running.leaked, survivors, timed_out: running.timed_out }))
     }
 
     /// Waits until nothing is left of a step, and obeys orders about it. Gives how many could not be ended.
@@ -146,6 +250,7 @@ impl Supervisor {
         let mut most = REAPED;
         loop {
             let Some(all) = reap(running, most)? else { return Ok(0) };
+            self.keep_time(running);
             let timeout = if self.must_sweep(running) {
                 running.left = running.ended.is_some() && !running.terminated && !running.killed && !self.orphaned;
                 let children = tree::own_children();
@@ -165,10 +270,38 @@ impl Supervisor {
                 Some(Duration::ZERO)
             } else {
                 let ended = running.ended.filter(|_| !running.terminated && running.frozen.is_empty());
-                ended.map(|(_, at)| COURTESY.saturating_sub(at.elapsed()).max(MILLISECOND))
+                let ended = ended.map(|(_, at)| COURTESY.saturating_sub(at.elapsed()).max(MILLISECOND));
+                [ended, self.until_time(running)].into_iter().flatten().min()
             };
             self.wait(running, timeout)?;
         }
+    }
+
+    /// Does what vplan should have done by now: takes note that the time is over, tells a vplan that stands still to go on, and in the end
+    /// ends the tree.
+    fn keep_time(&mut self, running: &mut Running) {
+        let Some(time) = &running.time else { return };
+        running.timed_out |= running.ended.is_none() && !running.terminated && time.is_over(Duration::ZERO);
+        if time.is_over(time.grace) && !running.killed {
+            running.killed = true;
+            running.progress = Instant::now();
+        }
+        if self.due.is_some() && time.is_over(PATIENCE) {
+            self.wake();
+        }
+    }
+
+    /// How long until there is something to do about the time limit.
+    fn until_time(&self, running: &Running) -> Option<Duration> {
+        let time = running.time.as_ref().filter(|time| time.frozen.is_none() && !running.killed)?;
+        let next = if !running.timed_out && running.ended.is_none() {
+            time.limit
+        } else if self.due.is_some() {
+            time.limit.checked_add(PATIENCE)?
+        } else {
+            time.limit.checked_add(time.grace)?
+        };
+        Some(next.saturating_duration_since(Instant::now()).max(MILLISECOND))
     }
 
     fn must_sweep(&self, running: &Running) -> bool {
@@ -202,11 +335,12 @@ impl Supervisor {
         Ok(())
     }
 
-    fn obey(&self, running: &mut Running, order: &Order) -> io::Result<()> {
+    fn obey(&mut self, running: &mut Running, order: &Order) -> io::Result<()> {
         let number = running.number;
         match order {
             Order::Terminate(n) if *n == number => {
                 running.terminated = true;
+                self.due = None;
                 running.frozen.clear();
                 tree::walk(&tree::own_children(), Do::Terminate, |_| true, &mut BTreeSet::new());
             }
@@ -215,19 +349,28 @@ impl Supervisor {
                     running.progress = Instant::now();
                 }
                 running.killed = true;
+                self.due = None;
             }
             Order::Freeze(n) => {
                 // Whoever is stopped cannot fork; a walk that finds nobody new has stopped them all.
                 if *n == number {
+                    if let Some(time) = &mut running.time {
+                        time.frozen.get_or_insert_with(Instant::now);
+                    }
+                    self.due = None;
                     for _ in 0..1_000 {
                         if tree::walk(&tree::own_children(), Do::Freeze, |_| true, &mut running.frozen) == 0 {
                             break;
                         }
                     }
                 }
-                send_answer(self.socket.as_fd(), Answer::Frozen)?;
+                self.answer(Answer::Frozen)?;
             }
             Order::Thaw(n) if *n == number => {
+                if let Some(time) = &mut running.time {
+                    time.thaw();
+                    self.due = time.limit.checked_add(PATIENCE);
+                }
                 let frozen = std::mem::take(&mut running.frozen);
                 tree::walk(&tree::own_children(), Do::Thaw, |seen| frozen.contains(seen), &mut BTreeSet::new());
                 running.progress = Instant::now();

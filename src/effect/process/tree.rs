@@ -45,6 +45,18 @@ fn stat(pid: Pid) -> Option<Stat> {
     parse_stat(&text)
 }
 
+/// Whether a process stands still (SIGSTOP).
+pub(super) fn is_stopped(pid: Pid) -> bool {
+    stat(pid).is_some_and(|stat| stat.state == b'T')
+}
+
+/// Who traces this process: 0 for no process.
+pub(super) fn tracer() -> i32 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let number = status.lines().find_map(|line| line.strip_prefix("TracerPid:")?.trim().parse().ok());
+    number.unwrap_or(0)
+}
+
 /// Reads proc(5), `/proc/PID/stat`: the second field is a name in parentheses and may hold anything.
 fn parse_stat(text: &[u8]) -> Option<Stat> {
     let end = text.iter().rposition(|b| *b == b')')?;
