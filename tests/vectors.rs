@@ -138,6 +138,10 @@ impl Repo {
         self.git(&["init", "-q"]);
         self.git(&["add", "-A", "-f"]);
         self.git(&["commit", "-q", "--allow-empty", "-m", "x"]);
+        // The remote `origin` has it too, so that it is known what the change is compared with.
+        self.git(&["remote", "add", "origin", "/nowhere"]);
+        self.git(&["update-ref", "refs/remotes/origin/main", "HEAD"]);
+        self.git(&["symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/main"]);
     }
 
     fn vplan(&self, args: &[String], env: &BTreeMap<String, String>) -> Ran {

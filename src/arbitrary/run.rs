@@ -55,6 +55,7 @@ pub fn plan(steps: Vec<Step>) -> Plan {
     let policy = Policy { budget_ms: None, fail_fast: true, jobs: 1, recover: Vec::new(), recover_contract: false };
     crate::plan::digest::seal(Plan {
         caveats: Vec::new(),
+        compared: None,
         contract: Some(contract),
         digest: None,
         facts: Vec::new(),

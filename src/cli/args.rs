@@ -321,9 +321,9 @@ impl Request {
     }
 }
 
-/// Which files changed. Without any of these: the work tree against HEAD.
+/// Which files changed. Without any of these: the work tree since the merge base with the default branch.
 #[derive(Clone, Debug, Args)]
-#[command(next_help_heading = "Changed files (default: the work tree against HEAD)")]
+#[command(next_help_heading = "Changed files (default: everything since the default branch)")]
 #[group(skip)]
 pub struct Changes {
     /// These paths, `added:PATH`, `deleted:PATH`, … or `:PATH` literally.

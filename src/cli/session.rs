@@ -11,14 +11,20 @@ use crate::base::command::Command;
 use crate::base::diagnostic::Severity;
 use crate::base::path::RepoPath;
 use crate::base::word::visible;
-use crate::effect::changes::{self, BaseRevision, ChangeError, ChangeSource, Gathered};
+use crate::effect::changes::base::{Statement, default_base};
+use crate::effect::changes::earlier::earlier;
+use crate::effect::changes::kept::Kept;
+use crate::effect::changes::{self, BaseRevision, ChangeError, ChangeSource, Gathered, said};
 use crate::effect::facts::{self, Ground};
 use crate::effect::files;
 use crate::effect::git::Git;
+use crate::effect::git::object::Oid;
 use crate::effect::load::{self, LoadError, Loaded, Site, Wanted};
 use crate::effect::state_dir::{self, StateDir, StateError};
 use crate::effect::vault::{self, Vault};
 use crate::effect::{git, infer, input};
+use crate::plan::caveat;
+use crate::plan::compared::Compared;
 use crate::plan::compile::{Compiled, compile};
 use crate::plan::definition::changed_definitions;
 use crate::plan::facts::{Facts, Question};
@@ -99,12 +105,14 @@ impl Session {
     /// What does not fit, is missing or invalid, with its exit code.
     pub fn open(global: &Global, asked: &Asked, terminal: &Terminal) -> Result<Self, Failure> {
         let site = locate(global)?;
-        let gathered = gather(&site, asked)?;
+        let early = early(&site, global, asked);
+        let gathered = gather(&site, global, asked, early.as_ref().and_then(base_line))?;
         for note in gathered.notes.iter().filter(|_| !terminal.quiet) {
             terminal.note(&format!("note: {note}\n"));
         }
         let explicit = explicit(asked)?;
-        let loaded = contract(&site, global, asked, &gathered, !explicit.is_empty())?;
+        let read = early.unwrap_or_else(|| read_contract(&site, global, asked, gathered.base.as_ref()));
+        let loaded = contract(read, asked, !explicit.is_empty())?;
         let mut request = Request {
             role: asked.role.clone(),
             changed: gathered.changes.clone(),
@@ -188,7 +196,7 @@ impl Session {
             }
             plan = recover::preflight(plan, &facts);
         }
-        plan.caveats.extend(self.gathered.caveats.iter().cloned());
+        self.annotate(&mut plan, &facts);
         plan.caveats.extend(unseen);
         Ok((plan, facts))
     }
@@ -227,6 +235,41 @@ impl Session {
             }
         }
         Err(Failure::new(Exit::Internal.code(), "vplan::internal", "compiling asks for facts without end"))
+    }
+
+    /// Says what was compared, and what keeps that from being all that changed.
+    fn annotate(&self, plan: &mut Plan, facts: &Facts) {
+        let Gathered { changes, description, default, caveats, .. } = &self.gathered;
+        plan.compared = Some(Compared {
+            base: self.gathered.compared_with().map(ToString::to_string),
+            branch: default.as_ref().and_then(|d| d.reference.clone()),
+            changed: changes.len(),
+            earlier_checks: self.earlier_checks(plan, facts),
+            what: description.clone(),
+        });
+        let nothing = changes.is_empty() || plan.steps.is_empty();
+        plan.caveats.extend(caveats.iter().cloned().map(|mut caveat| {
+            // Commits that were not looked at could hold all there is to verify.
+            if caveat.code == caveat::Code::BaseUnknown && nothing && self.request.mode != PlanMode::Off {
+                caveat.effect = caveat::Effect::Incomplete;
+            }
+            caveat
+        }));
+    }
+
+    /// How many steps are in the plan because of files that only earlier commits changed.
+    fn earlier_checks(&self, plan: &Plan, facts: &Facts) -> Option<usize> {
+        let earlier = self.gathered.earlier.as_ref()?;
+        if earlier.is_empty() {
+            return Some(0);
+        }
+        let others = self.request.changed.files().iter().filter(|f| !earlier.contains(&f.path)).cloned().collect();
+        let request = Request { changed: ChangeSet::new(others), ..self.request.clone() };
+        let without = self.compiled(self.contract(), &request, &mut facts.clone()).ok()?;
+        fn checks(plan: &Plan) -> BTreeSet<&str> {
+            plan.steps.iter().map(|s| s.batch_of.as_ref().unwrap_or(&s.id).as_str()).collect()
+        }
+        Some(checks(plan).difference(&checks(&without)).count())
     }
 
     /// Leaves a file out of the changes that git found: a plan in the work tree is no part of the change that it is about.
@@ -286,16 +329,43 @@ pub fn load_contract(site: &Site, global: &Global) -> Result<Loaded, Failure> {
     pinning::load(site, global, &wanted)?.map_err(load_failed)
 }
 
-fn gather(site: &Site, asked: &Asked) -> Result<Gathered, Failure> {
+fn gather(site: &Site, global: &Global, asked: &Asked, line: Option<(String, RepoPath)>) -> Result<Gathered, Failure> {
+    let statement = line.as_ref().map(|(branch, contract)| Statement { branch, contract });
+    let kept = kept(global, site);
     let source = source(asked)?;
-    let gathered = gather_from(site, source.as_ref())?;
-    if gathered.is_empty_by_default() && crate::effect::terminal::look().ci {
-        let message = "nothing changed in the work tree, and this is CI: an empty change set must be asked for";
+    let ci = crate::effect::terminal::look().ci;
+    let mut gathered = match &source {
+        Some(source) => gather_from(site, Some(source))?,
+        None => changes::by_default(site.git.as_ref(), statement, &kept).map_err(changes_unknown)?,
+    };
+    if let Some(lacking) = gathered.default.as_ref().and_then(|d| d.lacking()).filter(|_| ci) {
+        return Err(changes_unknown(ChangeError::Lacking(Box::new(lacking.clone()))));
+    }
+    if let (Ok(git), Some(base)) = (&site.git, gathered.base) {
+        let unknown = |e| changes_unknown(ChangeError::Git(e));
+        if let Some(ChangeSource::Base(BaseRevision::Revision(_))) = &source {
+            let default = default_base(git, statement, &kept).map_err(unknown)?;
+            if default.is_before(&base, git, &kept).map_err(unknown)? {
+                gathered.caveats.push(said::later(&default));
+            }
+        }
+        if matches!(source, None | Some(ChangeSource::Base(_))) {
+            gathered.earlier = earlier(git, &base, &gathered.changes, &kept).map_err(unknown)?;
+        }
+    }
+    if gathered.is_empty_by_default() && ci {
+        let message = "nothing changed, and this is CI: an empty change set must be asked for";
         return Err(Failure::usage("vplan::usage::empty_change_set", message).help(
             "name the changes: `--base REV` or `--base auto` for a branch, `--all` for everything, `--changed-none` for nothing",
         ));
     }
     Ok(gathered)
+}
+
+/// What is known of commits of this repository. That nothing can be kept costs time only.
+#[must_use]
+pub fn kept(global: &Global, site: &Site) -> Kept {
+    state_base(global).map_or_else(|_| Kept::nowhere(), |base| Kept::below(base, &site.root))
 }
 
 /// Gathers the changed files from a source.
@@ -414,20 +484,35 @@ fn skips(asked: &Asked) -> Result<Vec<Skip>, Failure> {
     Ok(asked.skip.iter().cloned().zip(reasons).map(|(name, reason)| Skip { name, reason }).collect())
 }
 
-fn contract(
-    site: &Site,
-    global: &Global,
-    asked: &Asked,
-    gathered: &Gathered,
-    explicit: bool,
-) -> Result<Option<Loaded>, Failure> {
+/// What reading the contract gave.
+type Read = Result<Result<Loaded, LoadError>, Failure>;
+
+fn read_contract(site: &Site, global: &Global, asked: &Asked, base: Option<&Oid>) -> Read {
     let wanted = Wanted {
         contract: global.contract.as_deref(),
         revision: asked.contract_from.as_deref(),
-        base: gathered.base.as_ref(),
+        base,
         max_file: global.max_file,
     };
-    match pinning::load(site, global, &wanted)? {
+    pinning::load(site, global, &wanted)
+}
+
+/// Reads the contract before the changes are known, because it says what they are compared with. Whether one that is not there was
+/// deleted by the change is only known afterwards.
+fn early(site: &Site, global: &Global, asked: &Asked) -> Option<Read> {
+    let path = load::contract_path(site, global.contract.as_deref()).ok()?;
+    let is_there = || site.root.join(path.to_os()).symlink_metadata().is_ok();
+    (asked.contract_from.is_some() || is_there()).then(|| read_contract(site, global, asked, None))
+}
+
+/// The contract's line `base`, and the contract that has it.
+fn base_line(read: &Read) -> Option<(String, RepoPath)> {
+    let Ok(Ok(loaded)) = read else { return None };
+    Some((loaded.contract.as_ref()?.base.clone()?, loaded.path.clone()))
+}
+
+fn contract(read: Read, asked: &Asked, explicit: bool) -> Result<Option<Loaded>, Failure> {
+    match read? {
         Ok(loaded) if loaded.contract.is_some() => Ok(Some(loaded)),
         Ok(loaded) => Err(invalid(loaded)),
         // Mode `off` verifies nothing and says so; it needs no contract, and passes no broken one over.

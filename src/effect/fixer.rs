@@ -149,6 +149,7 @@ fn plan(fixer: &Fixer<'_>) -> Plan {
     };
     Plan {
         caveats: Vec::new(),
+        compared: None,
         contract: None,
         digest: None,
         facts: Vec::new(),

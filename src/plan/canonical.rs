@@ -5,7 +5,7 @@
 //! | `request.base`, `request.changedIn` | there are none | in |
 //! | `request.changedFrom` | in | annotation |
 //! | `policy.jobs`, `policy.failFast` | in | annotations |
-//! | `caveats`, `digest`, places (`source`, `file`, `line`), `describe` | annotations | annotations |
+//! | `caveats`, `compared`, `digest`, places (`source`, `file`, `line`), `describe` | annotations | annotations |
 //!
 //! Version 1 is only read: what is planned has version 2. A field of a plan is in its canonical form exactly when a struct below has it.
 
@@ -105,6 +105,7 @@ impl<'a> Form<'a> {
         // Without `..`, so that a new field of a plan cannot be forgotten here.
         let Plan {
             caveats: _,
+            compared: _,
             contract,
             digest: _,
             facts,
@@ -185,6 +186,7 @@ pub fn without_annotations(plan: &Plan) -> Plan {
     let mut plan = plan.clone();
     plan.digest = None;
     plan.caveats = Vec::new();
+    plan.compared = None;
     plan.steps.iter_mut().for_each(strip_step);
     plan.omitted.iter_mut().for_each(strip_omitted);
     plan.tiers.iter_mut().for_each(strip_tier);

@@ -20,6 +20,10 @@ pub enum Code {
     BaseContractMissing,
     /// The contract at the base cannot be read or compiled: what it asked for is not known.
     BaseContractUnreadable,
+    /// The contract's line `base` does not count: the contract at the merge base with that branch does not have it.
+    BaseIgnored,
+    /// A base that was asked for leaves out commits of the change.
+    BaseLater,
     /// The base is HEAD because no other is known: commits before it were not looked at.
     BaseUnknown,
     /// The contract asks for less than the one at the base does, for the same request.
@@ -47,6 +51,8 @@ impl Code {
         match self {
             Code::BaseContractMissing => "base_contract_missing",
             Code::BaseContractUnreadable => "base_contract_unreadable",
+            Code::BaseIgnored => "base_ignored",
+            Code::BaseLater => "base_later",
             Code::BaseUnknown => "base_unknown",
             Code::ContractWeakened => "contract_weakened",
             Code::EmptyContract => "empty_contract",

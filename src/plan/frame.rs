@@ -117,6 +117,7 @@ impl<'a> Input<'a> {
         };
         Plan {
             caveats: Vec::new(),
+            compared: None,
             contract: self.declared.map(reference),
             digest: None,
             facts: Vec::new(),

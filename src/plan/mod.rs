@@ -4,6 +4,7 @@ mod changed;
 
 pub mod canonical;
 pub mod caveat;
+pub mod compared;
 pub mod compile;
 pub mod contains;
 pub mod definition;
@@ -38,6 +39,7 @@ use crate::base::word::Word;
 use crate::check::request::Assertion;
 use crate::check::{Kind, Report, Severity};
 use caveat::Caveat;
+use compared::Compared;
 use facts::Fact;
 use request::RequestRecord;
 use schemars::JsonSchema;
@@ -53,6 +55,9 @@ pub struct Plan {
     /// Annotation: what keeps a pass of it from meaning all that was asked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub caveats: Vec<Caveat>,
+    /// Annotation: what the changed files were found by comparing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compared: Option<Compared>,
     /// The contract, unless there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contract: Option<ContractRef>,

@@ -17,6 +17,7 @@ pub fn bare_plan(commands: &[Command]) -> Plan {
     let steps = commands.iter().enumerate().map(|(i, command)| step(&format!("command-{}", i + 1), command)).collect();
     Plan {
         caveats: Vec::new(),
+        compared: None,
         contract: None,
         digest: None,
         facts: Vec::new(),

@@ -8,6 +8,7 @@ use crate::base::canon::Digest;
 use crate::base::word::visible;
 use crate::check::outcome::{Cause, Outcome, Status};
 use crate::plan::caveat::Caveat;
+use crate::plan::compared::Compared;
 use crate::plan::drift::Difference;
 use crate::plan::shard::{Shard, Share};
 use crate::plan::{Coverage, Note, Omitted, Plan, Refusal, Rewrite, Step};
@@ -26,6 +27,9 @@ pub struct Report {
     /// What keeps the answer from meaning all that was asked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub caveats: Vec<Caveat>,
+    /// What the changed files were found by comparing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compared: Option<Compared>,
     /// What held the steps' processes together: `subtree` or `group`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub containment: Option<String>,
@@ -324,6 +328,7 @@ pub fn report(plan: &Plan, records: Vec<StepRecord>, ending: &Ending, circumstan
     Report {
         attempt,
         caveats,
+        compared: plan.compared.clone(),
         containment,
         counter: None,
         coverage,

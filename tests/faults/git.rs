@@ -130,7 +130,7 @@ fn nothing_that_the_configuration_names_runs() {
     let before = marks(&project);
     let site = locate(&project.path("d"), None, &lookup).unwrap();
     let git = site.git.as_ref().unwrap();
-    let work_tree = gather(None, Ok(git), &lookup).unwrap();
+    let work_tree = gather(Some(&ChangeSource::WorkTree), Ok(git), &lookup).unwrap();
     let paths: Vec<String> = work_tree.changes.files().iter().map(|f| f.path.to_string()).collect();
     assert_eq!(
         paths,

@@ -42,14 +42,26 @@ impl Project {
         project
     }
 
-    /// A git repository with one commit that holds these files.
+    /// A git repository with one commit that holds these files, and that the remote `origin` has too.
     pub fn git_with(files: &[(&str, &str)]) -> Self {
         let project = Self::git_empty();
         for (path, content) in files {
             project.write(path, content);
         }
-        project.commit("begin");
+        let begin = project.commit("begin");
+        project.pushed(&begin);
         project
+    }
+
+    /// Says that the remote `origin`, which nothing can be fetched from, has this commit on its default branch `main`.
+    pub fn pushed(&self, commit: &str) -> &Self {
+        let config = self.read(".git/config");
+        if !config.contains("[remote \"origin\"]") {
+            let remote = "[remote \"origin\"]\n\turl = /nowhere\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n";
+            self.write(".git/config", config + remote);
+        }
+        self.write(".git/refs/remotes/origin/HEAD", "ref: refs/remotes/origin/main\n");
+        self.write(".git/refs/remotes/origin/main", format!("{commit}\n"))
     }
 
     /// A git repository with one commit that holds this contract and nothing else.

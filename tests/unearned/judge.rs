@@ -289,7 +289,7 @@ fn names_of_files_do_not_hide_it() {
 #[test]
 fn a_symlink_does_not_hide_it() {
     let project = Project::git_with(&[("real/strict.vplan", "vplan 1\ncheck a: true\n"), ("src", "1")]);
-    project.symlink("contracts", "real").symlink("real/verify.vplan", "strict.vplan").commit("links");
+    project.pushed(&project.symlink("contracts", "real").symlink("real/verify.vplan", "strict.vplan").commit("links"));
     project.write("real/strict.vplan", "vplan 1\ncheck b: echo\n");
     refused(&project, "a", &[]);
     // A symlink that comes instead of the file.

@@ -258,6 +258,7 @@ fn text(verified: &Verified, session: &Session, place: &str, look: render::repor
 /// How a saved plan stood to the present, and which share of it this is.
 fn standing(report: &Report, session: &Session, color: bool) -> String {
     let mut text = String::new();
+    text.push_str(&render::compared(report.compared.as_ref(), color));
     text.push_str(&render::caveats(&report.caveats, color));
     let mut warn = |what: String| text.push_str(&format!("  {} {what}\n", paint(color, Tone::Warn, "!")));
     if let Some(saved) = &report.saved_plan {

@@ -1,6 +1,7 @@
 //! How are results written for people and machines?
 
 use crate::plan::caveat::{self, Caveat};
+use crate::plan::compared::Compared;
 use style::{Tone, paint};
 
 pub mod diagnostic;
@@ -14,6 +15,14 @@ pub mod report;
 pub mod sarif;
 pub mod style;
 pub mod test;
+
+/// What a plan or its report is about: said before anything else.
+#[must_use]
+pub fn compared(compared: Option<&Compared>, color: bool) -> String {
+    compared.map_or_else(String::new, |c| {
+        format!("  {}\n", paint(color, Tone::Faint, &format!("compared: {}", c.for_people())))
+    })
+}
 
 /// What keeps an answer from meaning all that was asked: said before anything else.
 #[must_use]

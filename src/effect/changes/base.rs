@@ -120,6 +120,45 @@ impl Lacking {
 }
 
 impl DefaultBase {
+    /// What is compared, for people: one line.
+    #[must_use]
+    pub fn description(&self) -> String {
+        let Some(commit) = &self.commit else { return "the work tree, on a branch without commits".to_owned() };
+        match &self.reference {
+            Some(reference) if is_empty_tree(commit) => {
+                let shown = visible(reference.as_bytes());
+                format!("the work tree against nothing, as `{shown}` and `HEAD` have no common ancestor")
+            }
+            Some(reference) => {
+                let shown = visible(reference.as_bytes());
+                format!("the work tree against the merge base of `{shown}` and `HEAD` ({})", commit.short())
+            }
+            None => format!("the work tree against `HEAD` ({})", commit.short()),
+        }
+    }
+
+    /// What this clone lacks, if that is why no base is known: where nobody can look, it is an error.
+    #[must_use]
+    pub fn lacking(&self) -> Option<&Lacking> {
+        match &self.how {
+            How::Unknown(Unknown::Lacking(lacking)) => Some(lacking),
+            _ => None,
+        }
+    }
+
+    /// Whether a base that was asked for leaves out commits that this one does not.
+    ///
+    /// # Errors
+    /// What git says.
+    pub fn is_before(&self, asked: &Oid, git: &Git, kept: &Kept) -> Result<bool, GitError> {
+        Ok(match (&self.commit, self.unknown()) {
+            (Some(own), None) if own == asked || is_empty_tree(asked) => false,
+            (Some(own), None) if is_empty_tree(own) => true,
+            (Some(own), None) => common(git, asked, own, kept)?.as_ref() != Some(asked),
+            _ => false,
+        })
+    }
+
     /// Why no base is known, if none is.
     #[must_use]
     pub fn unknown(&self) -> Option<&Unknown> {
@@ -201,6 +240,33 @@ pub fn common(git: &Git, one: &Oid, two: &Oid, kept: &Kept) -> Result<Option<Oid
         kept.put(&question, &found.to_string());
     }
     Ok(Some(found))
+}
+
+/// What is lacking where a revision and HEAD have nothing in common because the history is cut off.
+///
+/// # Errors
+/// What git says, where it is asked.
+pub fn apart(git: &Git, revision: &str) -> Result<Lacking, GitError> {
+    let remotes = Refs::new(git).remotes()?;
+    let short = revision.strip_prefix("refs/remotes/").unwrap_or(revision);
+    let named = remotes.iter().find_map(|r| short.strip_prefix(&r.name)?.strip_prefix('/').map(|b| (r.clone(), b)));
+    let (remote, branch) = match (named, Whence::of(remotes)) {
+        (Some((remote, branch)), _) => (Some(remote), branch.to_owned()),
+        (None, Whence::Remote(remote)) => {
+            (Some(remote), revision.strip_prefix("refs/heads/").unwrap_or(revision).to_owned())
+        }
+        (None, _) => (None, revision.to_owned()),
+    };
+    let follows = remote.as_ref().is_some_and(|r| r.follows(&branch));
+    // An id is no name of a branch; all branches are then fetched.
+    let is_id = branch.len() >= 7 && branch.bytes().all(|b| b.is_ascii_hexdigit());
+    let (follows, branch) = if is_id || branch == "HEAD" { (true, None) } else { (follows, Some(branch)) };
+    Ok(Lacking { remote: remote.map(|r| r.name), branch, apart: true, shallow: true, follows })
+}
+
+/// Whether what is compared with is no commit, but nothing.
+fn is_empty_tree(id: &Oid) -> bool {
+    Oid::empty_tree(id.length()).as_ref() == Some(id)
 }
 
 /// Where branches come from.

@@ -10,6 +10,10 @@ use std::path::{Path, PathBuf};
 
 /// Its name in the state directory.
 const NAME: &str = "commits";
+/// The name of the one long answer.
+const LARGE: &str = "difference";
+/// How long it can be, in bytes.
+const MAX_LARGE: u64 = 64 << 20;
 /// How many answers are kept, the newest.
 const MOST: usize = 512;
 /// The largest file that is read, in bytes.
@@ -70,6 +74,30 @@ impl Kept {
         *self.lines.borrow_mut() = Some(lines);
     }
 
+    /// What was answered to this question at length, if it was the last one of its kind.
+    #[must_use]
+    pub fn large(&self, question: &str) -> Option<Vec<u8>> {
+        let (base, root) = self.place.as_ref()?;
+        let state = StateDir::find(base, root).ok()??;
+        let bytes = files::read_plain(&state.path.join(LARGE), MAX_LARGE).ok()?;
+        let (head, answer) = bytes.split_at_checked(bytes.iter().position(|b| *b == b'\n')? + 1)?;
+        (head == large_head(question, answer).as_bytes()).then(|| answer.to_vec())
+    }
+
+    /// Keeps an answer of any bytes in the place of the one before.
+    pub fn put_large(&self, question: &str, answer: &[u8]) {
+        let Some((base, root)) = &self.place else { return };
+        if answer.len() as u64 > MAX_LARGE / 2 {
+            return;
+        }
+        let bytes = [large_head(question, answer).as_bytes(), answer].concat();
+        if let Ok(state) = StateDir::open(base, root)
+            && let Err(error) = files::replace(&state.path.join(LARGE), &bytes)
+        {
+            tracing::debug!(%error, "not kept");
+        }
+    }
+
     fn read(&self) -> Vec<(String, String)> {
         let Some((base, root)) = &self.place else { return self.lines.borrow().clone().unwrap_or_default() };
         let Ok(Some(state)) = StateDir::find(base, root) else { return Vec::new() };
@@ -82,6 +110,10 @@ impl Kept {
         };
         String::from_utf8_lossy(&bytes).lines().filter_map(whole).collect()
     }
+}
+
+fn large_head(question: &str, answer: &[u8]) -> String {
+    format!("{question}\t{}\n", Digest::of(answer))
 }
 
 fn sum(question: &str, answer: &str) -> String {
@@ -114,6 +146,21 @@ mod tests {
         std::fs::create_dir(&path).unwrap();
         kept().put("d", "g");
         assert_eq!(kept().get("d"), None);
+    }
+
+    #[test]
+    fn a_long_answer_is_kept_until_the_next() {
+        let (state, tree) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let kept = Kept::below(state.path().join("s"), tree.path());
+        assert_eq!(kept.large("a"), None);
+        kept.put_large("a", b"x\0\ny");
+        assert_eq!(kept.large("a").as_deref(), Some(&b"x\0\ny"[..]));
+        assert_eq!(kept.large("b"), None);
+        let path = StateDir::find(&state.path().join("s"), tree.path()).unwrap().unwrap().path.join(LARGE);
+        let mut bytes = std::fs::read(&path).unwrap();
+        *bytes.last_mut().unwrap() = b'z';
+        std::fs::write(&path, bytes).unwrap();
+        assert_eq!(kept.large("a"), None);
     }
 
     #[test]

@@ -2,19 +2,25 @@
 
 pub mod base;
 pub mod ci;
+pub mod earlier;
 pub mod kept;
 pub mod list;
 pub mod recorded;
+pub mod said;
 
 use super::git::error::GitError;
 use super::git::object::Oid;
 use super::git::{Git, Lookup, is_record};
 use crate::base::change::{ChangeSet, ChangedFile, Status, split_status};
+use crate::base::path::RepoPath;
 use crate::base::word::visible;
 use crate::plan::caveat::Caveat;
 use crate::plan::request::ChangedIn;
+use base::{DefaultBase, Lacking, Statement, common, default_base};
 use ci::Compared;
+use kept::Kept;
 use list::{ListError, ListFormat, MAX_CHANGED};
+use std::collections::BTreeSet;
 
 /// Where the changed files come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,13 +79,17 @@ pub struct Gathered {
     pub notes: Vec<String>,
     /// What keeps these from being all that changed.
     pub caveats: Vec<Caveat>,
+    /// How the base was found, where nobody named a source.
+    pub default: Option<DefaultBase>,
+    /// The changed files that only commits since the base changed. `None` where that is not known.
+    pub earlier: Option<BTreeSet<RepoPath>>,
     /// Nobody named a source.
     pub by_default: bool,
 }
 
 impl Gathered {
-    /// Whether the work tree was taken because nobody named a source, and equals HEAD. In CI that is a mistake: an empty
-    /// change set must be asked for.
+    /// Whether nothing changed since the default base, and nobody named a source. In CI that is a mistake: an empty change set
+    /// must be asked for.
     #[must_use]
     pub fn is_empty_by_default(&self) -> bool {
         self.by_default && self.changes.is_empty()
@@ -157,6 +167,9 @@ pub enum ChangeError {
         /// Why.
         message: String,
     },
+    /// What is to be compared is not in this clone.
+    #[error("{}", .0.message())]
+    Lacking(Box<Lacking>),
     /// More than the cap.
     #[error("more than {MAX_CHANGED} changed files")]
     TooMany,
@@ -177,6 +190,7 @@ impl ChangeError {
             ChangeError::CiDefault { .. } => "vplan::changes::ci_default",
             ChangeError::CiWhole { .. } => "vplan::changes::ci_whole",
             ChangeError::CiEvent { .. } => "vplan::changes::ci_event",
+            ChangeError::Lacking(_) => "vplan::changes::base_lacking",
             ChangeError::TooMany => "vplan::changes::too_many",
         }
     }
@@ -212,6 +226,10 @@ impl ChangeError {
             ChangeError::NotFetched { fetch: None, .. } => {
                 "fetch it from the repository in which the plan was made; several remotes, or none, could have it".to_owned()
             }
+            ChangeError::Lacking(lacking) => match lacking.commands() {
+                Some(commands) => format!("fetch it first: `{commands}`; or name another base with `--base REV`"),
+                None => "fetch it first, or name another base with `--base REV`".to_owned(),
+            },
             ChangeError::TooMany => "narrow the change, or verify it in parts".to_owned(),
         })
     }
@@ -227,7 +245,8 @@ pub fn gather(
     git: Result<&Git, &GitError>,
     lookup: Lookup<'_>,
 ) -> Result<Gathered, ChangeError> {
-    let mut gathered = match source.unwrap_or(&ChangeSource::WorkTree) {
+    let Some(source) = source else { return by_default(git, None, &Kept::nowhere()) };
+    let gathered = match source {
         ChangeSource::WorkTree => work_tree(repository(git)?)?,
         ChangeSource::Base(revision) => since_base(repository(git)?, revision, lookup)?,
         ChangeSource::Staged => staged(repository(git)?)?,
@@ -240,10 +259,30 @@ pub fn gather(
         ChangeSource::None => given(Vec::new(), "no changed file, as asked", git),
         ChangeSource::Recorded { place, base } => recorded::gather(repository(git)?, *place, base.as_deref())?,
     };
+    within_bounds(gathered)
+}
+
+/// Gathers what changed since the default base. `statement`: the contract's line `base`; `kept`: what is known of commits.
+///
+/// # Errors
+/// What git says. That no base is known is none: it is said by a caveat.
+pub fn by_default(
+    git: Result<&Git, &GitError>,
+    statement: Option<Statement<'_>>,
+    kept: &Kept,
+) -> Result<Gathered, ChangeError> {
+    let git = repository(git)?;
+    let found = default_base(git, statement, kept)?;
+    let files = without_records(git.worktree_against(found.commit.as_ref())?, false)?;
+    let gathered = done(files, found.description(), found.commit).found_in(ChangedIn::WorkTree);
+    let caveats = said::of_default(&found);
+    within_bounds(Gathered { by_default: true, caveats, default: Some(found), ..gathered })
+}
+
+fn within_bounds(gathered: Gathered) -> Result<Gathered, ChangeError> {
     if gathered.changes.len() > MAX_CHANGED {
         return Err(ChangeError::TooMany);
     }
-    gathered.by_default = source.is_none();
     tracing::debug!(files = gathered.changes.len(), source = %gathered.description, "changed files");
     for note in &gathered.notes {
         tracing::debug!("{note}");
@@ -326,7 +365,9 @@ pub fn base(git: &Git, revision: &BaseRevision, lookup: Lookup<'_>) -> Result<Ba
     let commit = resolve(git, name)?;
     let head = git.head()?.ok_or_else(|| GitError::UnknownRevision("HEAD".to_owned()))?;
     // HEAD is its own merge base with itself, and needs no process to say so.
-    let commit = if commit == head { head } else { git.merge_base(name, &commit, &head)? };
+    let Some(commit) = common(git, &commit, &head, &Kept::nowhere())? else {
+        return Err(ChangeError::Lacking(Box::new(base::apart(git, name)?)));
+    };
     Ok(Base { commit, what: merge_base_with(name), notes: Vec::new(), caveats: Vec::new() })
 }
 
@@ -356,8 +397,17 @@ fn given(files: Vec<ChangedFile>, description: &str, git: Result<&Git, &GitError
 }
 
 fn done(files: Vec<ChangedFile>, description: String, base: Option<Oid>) -> Gathered {
-    let changes = ChangeSet::new(files);
-    Gathered { changes, description, base, place: None, notes: Vec::new(), caveats: Vec::new(), by_default: false }
+    Gathered {
+        changes: ChangeSet::new(files),
+        description,
+        base,
+        place: None,
+        notes: Vec::new(),
+        caveats: Vec::new(),
+        default: None,
+        earlier: None,
+        by_default: false,
+    }
 }
 
 /// vplan's own records are never a change; one that git tracks is a mistake.

@@ -8,6 +8,7 @@
 //! nothing is fetched.
 
 mod attributes;
+pub mod between;
 mod call;
 mod convert;
 pub mod error;

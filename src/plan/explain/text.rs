@@ -19,6 +19,7 @@ const WIDEST_ID: usize = 28;
 #[must_use]
 pub fn explain_text(plan: &Plan, options: &Options) -> String {
     let mut page = Page { options, out: String::new() };
+    page.compared(plan);
     page.caveats(plan);
     page.summary(plan);
     page.notes(plan);
@@ -156,7 +157,14 @@ impl Page<'_> {
         self.line(&how);
     }
 
-    /// First of all, and those that decide before the others.
+    /// What the plan is about, before anything else.
+    fn compared(&mut self, plan: &Plan) {
+        if let Some(compared) = &plan.compared {
+            self.labelled(0, "compared: ", Mark::Dim, &compared.for_people());
+        }
+    }
+
+    /// Before the plan, and those that decide before the others.
     fn caveats(&mut self, plan: &Plan) {
         for caveat in caveat::sorted(&plan.caveats) {
             self.labelled(0, "! ", Mark::Warn, &caveat.for_people());

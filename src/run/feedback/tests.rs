@@ -17,6 +17,7 @@ fn step(id: &str, argv: &[&str]) -> Step {
 fn plan(steps: Vec<Step>) -> Plan {
     crate::plan::digest::seal(Plan {
         caveats: Vec::new(),
+        compared: None,
         contract: None,
         digest: None,
         facts: Vec::new(),
