@@ -79,10 +79,10 @@ mod tests {
         assert_eq!(read(b"{}"), Ok(Event::default()));
         assert_eq!(read(b"\xef\xbb\xbf{\"before\": null, \"more\": {\"before\": 1}}"), Ok(Event::default()));
         let deep = [vec![b'['; 100_000], vec![b']'; 100_000]].concat();
+        // What is passed over is passed over without a stack.
         let nested = [b"{\"x\": ".to_vec(), deep.clone(), b"}".to_vec()].concat();
-        for bytes in
-            [&b""[..], b"null", b"[]", b"{", b"{\"before\": 1}", b"{\"repository\": \"x\"}", b"\xff", &deep, &nested]
-        {
+        assert_eq!(read(&nested), Ok(Event::default()));
+        for bytes in [&b""[..], b"null", b"[]", b"{", b"{\"before\": 1}", b"{\"repository\": \"x\"}", b"\xff", &deep] {
             let shown = String::from_utf8_lossy(bytes.get(..20.min(bytes.len())).unwrap_or_default()).into_owned();
             assert!(read(bytes).is_err(), "{shown}");
         }
