@@ -16,6 +16,9 @@ const MAX_LINKS: usize = 40;
 /// The most bytes of a symlink's target.
 const MAX_TARGET: u64 = 4096;
 
+/// Path, mode and id of what a tree has.
+type Listed = (RepoPath, Vec<u8>, Vec<u8>);
+
 /// What a tree has under a name.
 struct Entry {
     mode: Vec<u8>,
@@ -95,8 +98,8 @@ impl Git {
         Ok(found.map(|(path, ..)| path))
     }
 
-    /// Path, mode and id of what a commit has at these paths.
-    fn listed(&self, commit: &Oid, paths: &[RepoPath]) -> Result<Vec<(RepoPath, Vec<u8>, Vec<u8>)>, GitError> {
+    /// What a commit has at these paths.
+    fn listed(&self, commit: &Oid, paths: &[RepoPath]) -> Result<Vec<Listed>, GitError> {
         let mut args: Vec<OsString> = ["ls-tree", "-z", "--full-tree"].map(OsString::from).to_vec();
         args.extend([commit.to_string().into(), "--".into()]);
         args.extend(paths.iter().map(|path| OsString::from_vec(path.as_bytes().to_vec())));
