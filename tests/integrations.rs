@@ -116,6 +116,9 @@ fn a_stop_hook() {
     let project = project();
     project.script("stop.sh", &format!("{}\n", block("sh stop-hook")));
     project.commit("a hook");
+    // The remote's default branch has it: then it is known what the work begins from.
+    project.git(&["config", "remote.origin.url", "/nowhere"]);
+    project.git(&["update-ref", "refs/remotes/origin/main", "HEAD"]);
     let stop = || {
         use std::io::Write as _;
         let mut child = command(&project, "./stop.sh", &[]);

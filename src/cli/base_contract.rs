@@ -5,6 +5,7 @@ use super::error::Failure;
 use super::pinning;
 use super::round::named;
 use super::session::{Session, invalid, kept_state};
+use super::subject::Held;
 use crate::base::canon::Digest;
 use crate::base::command::quote;
 use crate::base::path::RepoPath;
@@ -81,7 +82,13 @@ pub fn caveats(session: &Session, global: &Global, terms: &Terms<'_>) -> Vec<Cav
 ///
 /// # Errors
 /// A ledger that cannot be used (exit 5); `--allow-contract-change` that names no contract (exit 2).
-pub fn of_run(session: &Session, global: &Global, args: &Run, is_loop: bool) -> Result<Vec<Caveat>, Failure> {
+pub fn of_run(
+    session: &Session,
+    global: &Global,
+    args: &Run,
+    is_loop: bool,
+    held: Option<&Held>,
+) -> Result<Vec<Caveat>, Failure> {
     let mut accepted: Vec<Digest> = Vec::new();
     match &args.allow_contract_change {
         Some(Allowed::Contract(digest)) => accepted.push(digest.clone()),
@@ -101,7 +108,11 @@ pub fn of_run(session: &Session, global: &Global, args: &Run, is_loop: bool) -> 
     }
     let is_round = subject.is_some() || is_loop;
     let effect = if is_round { Effect::Incomplete } else { Effect::Narrows };
-    let terms = Terms { effect, accepted: &accepted, subject, ..Terms::plain(session, true) };
+    let plain = Terms { effect, accepted: &accepted, subject, ..Terms::plain(session, true) };
+    let terms = match held {
+        Some(held) => Terms { base: held.base.as_ref(), present: held.present.as_ref(), ..plain },
+        None => plain,
+    };
     Ok(caveats(session, global, &terms))
 }
 

@@ -17,6 +17,7 @@ pub mod round;
 pub mod saved;
 pub mod session;
 pub mod standing;
+pub mod subject;
 pub mod terminal;
 mod unseen;
 

@@ -3,12 +3,14 @@
 use super::args::Global;
 use super::error::Failure;
 use super::session::{Session, state};
+use super::subject::Held;
 use crate::base::word::visible;
 use crate::contract::Contract;
 use crate::effect::contents::Tree;
 use crate::effect::ledger::{LedgerError, LedgerFile, PATIENCE};
 use crate::effect::load::Site;
 use crate::effect::records::wall_clock;
+use crate::ledger::began::Began;
 use crate::ledger::round::{About, Change, Recorded, Round as Ended, Said, record};
 use crate::ledger::signature::signature;
 use crate::ledger::{Ledger, Status, Terms, wrong_name};
@@ -104,6 +106,8 @@ pub struct Keeper<'k> {
     status: Option<Status>,
     terms: Terms,
     attempt: u32,
+    /// What the round is about.
+    about: About,
     /// Why the round could not be recorded.
     fault: RefCell<Option<Failure>>,
 }
@@ -119,8 +123,10 @@ impl<'k> Keeper<'k> {
         round: &Round,
         memory: Option<&'k RefCell<Ledger>>,
         session: &Session,
+        held: Option<Held>,
     ) -> Result<Option<Self>, Failure> {
-        let mut terms = Terms::of(session.contract().map(|c| &c.gate));
+        let today = || Terms::of(session.contract().map(|c| &c.gate));
+        let (mut terms, about) = held.map_or_else(|| (today(), About::default()), |held| (held.terms, held.about));
         let (keeping, attempt, subject) = match (&round.subject, memory) {
             (Some(subject), _) => {
                 named(subject)?;
@@ -136,7 +142,7 @@ impl<'k> Keeper<'k> {
             (None, None) => return Ok(None),
         };
         let status = round.status.map(Status::from);
-        Ok(Some(Self { keeping, subject, status, terms, attempt, fault: RefCell::default() }))
+        Ok(Some(Self { keeping, subject, status, terms, attempt, about, fault: RefCell::default() }))
     }
 
     /// Which attempt this is, and how many rounds may follow the first one.
@@ -228,9 +234,17 @@ impl<'k> Keeper<'k> {
             let message = format!("the files of the work tree cannot be listed: {e}");
             Failure::new(Exit::Setup.code(), "vplan::ledger::contents", message)
         })?;
+        let entry = ledger.entry(&self.subject);
+        let weaker = entry.and_then(|e| e.began.as_ref()).map(|b| self.terms.weaker_than(&b.gate)).unwrap_or_default();
+        if said == Said::ByHand(Status::Done) && !weaker.is_empty() {
+            let message =
+                format!("the gate asks for less than the one that the subject began with: {}", weaker.join(", "));
+            return Err(Failure::new(Exit::Incomplete.code(), "vplan::ledger::gate_weakened", message)
+                .help("`vplan gate reset` begins anew, under today's gate"));
+        }
         let ended_at = wall_clock();
-        let round =
-            Ended { about: About::default(), changed, contents, ended_at: &ended_at, said, subject: &self.subject };
+        let about = self.about.clone();
+        let round = Ended { about, changed, contents, ended_at: &ended_at, said, subject: &self.subject };
         Ok(record(ledger, &self.terms, &round))
     }
 
@@ -242,8 +256,11 @@ impl<'k> Keeper<'k> {
         named(subject)?;
         let keeping = Keeping::File(LedgerFile::new(state(global, site)?));
         let terms = Terms::of(contract.map(|c| &c.gate));
+        let contract = contract.map(|c| c.digest.clone());
+        let began = Began { assumed: false, base: None, contract, gate: terms };
+        let about = About { began: Some(began), ..About::default() };
         let subject = subject.to_owned();
-        Ok(Self { keeping, subject, status: None, terms, attempt: 1, fault: RefCell::default() })
+        Ok(Self { keeping, subject, status: None, terms, attempt: 1, about, fault: RefCell::default() })
     }
 
     /// Why the round could not be recorded, if it could not.

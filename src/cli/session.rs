@@ -28,7 +28,7 @@ use crate::plan::compared::Compared;
 use crate::plan::compile::{Compiled, compile};
 use crate::plan::definition::changed_definitions;
 use crate::plan::facts::{Facts, Question};
-use crate::plan::request::{Boundary, ChangedFrom, Request, Selector, Skip};
+use crate::plan::request::{Boundary, ChangedFrom, ChangedIn, Request, Selector, Skip};
 use crate::plan::{Plan, request::Mode as PlanMode};
 use crate::recover;
 use crate::run::verdict::Exit;
@@ -104,9 +104,22 @@ impl Session {
     /// # Errors
     /// What does not fit, is missing or invalid, with its exit code.
     pub fn open(global: &Global, asked: &Asked, terminal: &Terminal) -> Result<Self, Failure> {
+        Self::open_since(global, asked, terminal, None)
+    }
+
+    /// The same; where the caller names no changes, the change is everything since a commit.
+    ///
+    /// # Errors
+    /// As [`Session::open`].
+    pub fn open_since(
+        global: &Global,
+        asked: &Asked,
+        terminal: &Terminal,
+        since: Option<Oid>,
+    ) -> Result<Self, Failure> {
         let site = locate(global)?;
         let early = early(&site, global, asked);
-        let gathered = gather(&site, global, asked, early.as_ref().and_then(base_line))?;
+        let gathered = gather(&site, global, asked, early.as_ref().and_then(base_line), since)?;
         for note in gathered.notes.iter().filter(|_| !terminal.quiet) {
             terminal.note(&format!("note: {note}\n"));
         }
@@ -116,7 +129,7 @@ impl Session {
         let mut request = Request {
             role: asked.role.clone(),
             changed: gathered.changes.clone(),
-            changed_from: changed_from(asked),
+            changed_from: changed_from(asked, since),
             changed_in: gathered.place,
             base: gathered.compared_with().map(ToString::to_string),
             in_version_1: false,
@@ -329,15 +342,28 @@ pub fn load_contract(site: &Site, global: &Global) -> Result<Loaded, Failure> {
     pinning::load(site, global, &wanted)?.map_err(load_failed)
 }
 
-fn gather(site: &Site, global: &Global, asked: &Asked, line: Option<(String, RepoPath)>) -> Result<Gathered, Failure> {
+fn gather(
+    site: &Site,
+    global: &Global,
+    asked: &Asked,
+    line: Option<(String, RepoPath)>,
+    since: Option<Oid>,
+) -> Result<Gathered, Failure> {
     let statement = line.as_ref().map(|(branch, contract)| Statement { branch, contract });
     let kept = kept(global, site);
-    let source = source(asked)?;
+    let own = source(asked)?;
+    let begun = since.filter(|_| own.is_none());
+    let recorded = |commit: Oid| ChangeSource::Recorded { place: ChangedIn::WorkTree, base: Some(commit.to_string()) };
+    let source = own.or(begun.map(recorded));
     let ci = crate::effect::terminal::look().ci;
     let mut gathered = match &source {
         Some(source) => gather_from(site, Some(source))?,
         None => changes::by_default(site.git.as_ref(), statement, &kept).map_err(changes_unknown)?,
     };
+    if let Some(commit) = begun {
+        gathered.description =
+            format!("the work tree against the commit at which the subject began ({})", commit.short());
+    }
     if let Some(lacking) = gathered.default.as_ref().and_then(|d| d.lacking()).filter(|_| ci) {
         return Err(changes_unknown(ChangeError::Lacking(Box::new(lacking.clone()))));
     }
@@ -349,7 +375,7 @@ fn gather(site: &Site, global: &Global, asked: &Asked, line: Option<(String, Rep
                 gathered.caveats.push(said::later(&default));
             }
         }
-        if matches!(source, None | Some(ChangeSource::Base(_))) {
+        if begun.is_some() || matches!(source, None | Some(ChangeSource::Base(_))) {
             gathered.earlier = earlier(git, &base, &gathered.changes, &kept).map_err(unknown)?;
         }
     }
@@ -410,14 +436,15 @@ fn source(asked: &Asked) -> Result<Option<ChangeSource>, Failure> {
     })
 }
 
-fn changed_from(asked: &Asked) -> Option<ChangedFrom> {
+fn changed_from(asked: &Asked, since: Option<Oid>) -> Option<ChangedFrom> {
     let changes = &asked.changes;
     let named = !changes.changed.is_empty() || changes.changed_from.is_some() || changes.changed_none;
     match &changes.base {
         Some(base) => Some(ChangedFrom::Base(base.clone())),
         None if changes.staged => Some(ChangedFrom::Staged),
         None if changes.all => Some(ChangedFrom::All),
-        None => (!named).then_some(ChangedFrom::WorkTree),
+        None if named => None,
+        None => Some(since.map_or(ChangedFrom::WorkTree, |commit| ChangedFrom::Base(commit.to_string()))),
     }
 }
 

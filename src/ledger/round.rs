@@ -36,6 +36,8 @@ pub struct About {
     pub asked: Option<Digest>,
     /// What the subject is held against from now on.
     pub began: Option<Began>,
+    /// The commits of earlier rounds that HEAD contains: what differs from the base now holds what differed there.
+    pub contained: Vec<String>,
     /// The base that the ledger knew when the run began.
     pub known: Option<String>,
     /// The work of earlier rounds is not there.
@@ -241,7 +243,7 @@ fn after(
     changed: bool,
     others_complete: bool,
 ) -> After {
-    let About { asked, began, left_behind, trace, .. } = &round.about;
+    let About { asked, began, contained, left_behind, trace, .. } = &round.about;
     let before = ledger.entry(round.subject);
     // A subject that was given up is verified all the same: a failure that was not there then counts anew.
     let anew = before.is_some_and(|e| {
@@ -260,14 +262,24 @@ fn after(
     }
     let mut traces = before.map(|e| e.traces.clone()).unwrap_or_default();
     if let Some(trace) = trace.as_ref().filter(|_| !left_behind) {
+        traces.retain(|earlier| earlier.head == trace.head || !contained.contains(&earlier.head));
         undone::add(&mut traces, trace.clone());
     }
     let (counter, asked) = count(before, &heard, changed, terms.confirmations, asked.as_ref());
     let kept = before.and_then(|e| e.began.clone());
+    let began = match (&round.said, kept) {
+        // Somebody's word gives a subject neither a base nor a weaker gate.
+        (Said::ByHand(_), Some(kept)) if terms.weaker_than(&kept.gate).is_empty() => {
+            Some(Began { gate: *terms, ..kept })
+        }
+        (Said::ByHand(_), Some(kept)) => Some(kept),
+        (_, kept) if is_moved(before, &round.about) => kept,
+        (_, kept) => began.clone().or(kept),
+    };
     let mut entry = Entry {
         accepted: before.map(|e| e.accepted.clone()).unwrap_or_default(),
         asked,
-        began: if is_moved(before, &round.about) { kept } else { began.clone().or(kept) },
+        began,
         counter,
         decision: Decision::Retry,
         ended_at: round.ended_at.to_owned(),

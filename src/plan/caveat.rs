@@ -42,6 +42,14 @@ pub enum Code {
     HiddenFiles,
     /// Files are outside the sparse checkout.
     Sparse,
+    /// The gate asks for less than the one that the subject began with.
+    GateWeakened,
+    /// All work of earlier rounds of the subject is not there.
+    LeftBehind,
+    /// A round of a subject that looked at a part of its whole change.
+    PartOfChange,
+    /// Files that an earlier round changed are as at the base again.
+    Undone,
 }
 
 impl Code {
@@ -54,6 +62,10 @@ impl Code {
             Code::BaseIgnored => "base_ignored",
             Code::BaseLater => "base_later",
             Code::BaseUnknown => "base_unknown",
+            Code::GateWeakened => "gate_weakened",
+            Code::LeftBehind => "left_behind",
+            Code::PartOfChange => "part_of_change",
+            Code::Undone => "undone",
             Code::ContractWeakened => "contract_weakened",
             Code::EmptyContract => "empty_contract",
             Code::Named => "named",

@@ -179,6 +179,15 @@ pub struct Request {
     pub no_recover: bool,
 }
 
+impl Request {
+    /// The same request with nothing left out: without names, `--only` and `--skip`, and not switched off.
+    #[must_use]
+    pub fn whole(&self) -> Self {
+        let mode = if self.mode == Mode::Off { Mode::Contract } else { self.mode };
+        Self { mode, names: Vec::new(), only: Vec::new(), skip: Vec::new(), ..self.clone() }
+    }
+}
+
 /// A request as a plan keeps it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

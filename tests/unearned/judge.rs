@@ -46,6 +46,7 @@ fn project() -> Project {
     let files =
         [("contracts/verify.vplan", STRICT), ("contracts/part.vplan", PART), ("src/a", "1\n"), ("other", "1\n")];
     let project = Project::git_with(&files);
+    super::pushed(&project);
     project.write("src/a", "2\n");
     project
 }

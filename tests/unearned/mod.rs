@@ -9,3 +9,11 @@ mod run;
 mod status;
 mod content;
 mod supervisor;
+mod subjects;
+
+/// Says that the remote's default branch has what is committed: then it is known what a change begins from.
+fn pushed(project: &crate::support::Project) {
+    project.git(&["config", "remote.origin.url", "/nowhere"]);
+    project.git(&["update-ref", "refs/remotes/origin/main", "HEAD"]);
+    project.git(&["symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/main"]);
+}

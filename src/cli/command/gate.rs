@@ -1,6 +1,7 @@
 //! `vplan gate`: rounds of work that are recorded by hand, and how all subjects stand.
 
 mod accept;
+mod begin;
 mod show;
 
 use super::format;
@@ -25,11 +26,12 @@ use serde::Serialize;
 /// `vplan gate`
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
+        vplan gate begin --subject M1 --base main\n  \
         vplan gate record --subject M1 --status done\n  \
         vplan gate show --check\n  \
         vplan gate reset --subject M1\n\n\
         Exit codes: 0 complete, or go on; 2 usage; 3 contract invalid or missing; 5 the ledger cannot be used; 20 another round \
-                        is needed; 21 retries used up; 22 escalated; 44 retries used up, and allowed to go on. `vplan help rounds` \
+                        is needed; 21 retries used up; 22 escalated; 44 retries used up, and allowed to go on, or a weakened gate. `vplan help rounds` \
                         explains rounds, subjects and decisions.")]
 pub struct Gate {
     /// What to do.
@@ -40,6 +42,8 @@ pub struct Gate {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum What {
+    /// Say where the work of a subject begins. Its first round does so, too: at the default base.
+    Begin(begin::BeginArgs),
     /// Record a round that has ended, and say what follows.
     Record(RecordArgs),
     /// Show how subjects stand.
@@ -108,6 +112,7 @@ pub(super) struct Forgotten {
     version: u32,
 }
 
+pub(super) use begin::Begun;
 pub(super) use show::Standings;
 
 /// Records, shows or forgets.
@@ -117,6 +122,7 @@ pub(super) use show::Standings;
 pub fn run(global: &Global, args: &Gate, terminal: &Terminal) -> Result<u8, Failure> {
     let format = format(global, &[Format::Text, Format::Json])?;
     match &args.what {
+        What::Begin(args) => begin::begin(global, args, format, terminal),
         What::Record(args) => record(global, args, format, terminal),
         What::Show(args) => show::show(global, args, format, terminal),
         What::Accept(args) => accept::accept(global, args, format, terminal),

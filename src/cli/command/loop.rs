@@ -411,7 +411,9 @@ impl Task<'_> {
     /// From the second round on, what is compared with a commit is compared with that of the first round: whatever the fixer
     /// commits, and wherever it moves a branch, its changes stay changes.
     fn compare(&mut self, session: &Session) {
-        let from_commit = matches!(session.request.changed_from, Some(ChangedFrom::WorkTree | ChangedFrom::Base(_)));
+        // What a subject is compared with is in the ledger.
+        let from_commit = self.run.round.subject.is_none()
+            && matches!(session.request.changed_from, Some(ChangedFrom::WorkTree | ChangedFrom::Base(_)));
         if let Some(base) = self.base.as_ref().filter(|_| from_commit) {
             self.run.request.changes.base = Some(base.to_string());
         }

@@ -17,6 +17,7 @@ use crate::cli::render::style::{Tone, count, paint};
 use crate::cli::round::{Keeper, tree};
 use crate::cli::saved;
 use crate::cli::session::{Session, selector, vault};
+use crate::cli::subject::Subject;
 use crate::cli::terminal::{JsonLines, Terminal};
 use crate::effect::drive::DriveError;
 use crate::effect::environment::{Environment, Grants};
@@ -82,13 +83,15 @@ pub(super) fn once(global: &Global, args: &Run, terminal: &Terminal, round: Roun
         return Err(Failure::usage("vplan::usage::plan", format!("`{flag}` is about a plan file"))
             .help("name it with `--plan FILE`"));
     }
+    let subject = Subject::of(global, &args.round)?;
     let (session, mut whole, saved_plan) = match &args.saved.plan {
         Some(path) => {
             let opened = saved::open(global, args, path, terminal)?;
             (opened.session, opened.plan, Some(opened.saved))
         }
         None => {
-            let mut session = Session::open(global, &args.request, terminal)?;
+            let since = subject.as_ref().and_then(Subject::since);
+            let mut session = Session::open_since(global, &args.request, terminal, since)?;
             session.request.names = args.names.iter().map(|name| selector(name)).collect();
             let (plan, _) = session.plan(&args.request, if global.locked { Asking::Recorded } else { Asking::Now })?;
             (session, plan, None)
@@ -96,7 +99,12 @@ pub(super) fn once(global: &Global, args: &Run, terminal: &Terminal, round: Roun
     };
     look(&session)?;
     expected(args, &whole)?;
-    attach(&mut whole, of_run(&session, global, args, memory.is_some())?);
+    let held = match &subject {
+        Some(subject) => Some(subject.hold(global, &session, &args.request, &whole, saved_plan.is_some())?),
+        None => None,
+    };
+    whole.caveats.extend(held.iter().flat_map(|held| held.caveats.clone()));
+    attach(&mut whole, of_run(&session, global, args, memory.is_some(), held.as_ref())?);
     let (plan, shard) = match args.saved.shard {
         Some(shard) => {
             let share = share(&whole, shard);
@@ -110,7 +118,7 @@ pub(super) fn once(global: &Global, args: &Run, terminal: &Terminal, round: Roun
     let violations = plan.notes.iter().filter(|n| n.kind == OUTSIDE).map(|n| n.message.clone()).collect();
 
     let beginning = Beginning::look(session.git());
-    let keeper = Keeper::open(global, &args.round, memory, &session)?;
+    let keeper = Keeper::open(global, &args.round, memory, &session, held)?;
     let retries = Terms::of(session.contract().map(|c| &c.gate)).retries;
     let attempt = keeper.as_ref().map_or((args.attempt, retries), Keeper::attempt);
     let own = [&args.events, &args.records, &args.reports.junit, &args.reports.sarif];

@@ -94,12 +94,13 @@ const ALL: &[Kind] = &[
     written("fmt", "the layout of contracts", &["fmt"], &[of::<super::fmt::Document<'static>>]),
     written(
         "gate",
-        "a round that was recorded, how subjects stand, what was accepted or forgotten",
+        "a round that was recorded, how subjects stand, where one begins, what was accepted or forgotten",
         &["gate"],
         &[
             of::<crate::ledger::round::Recorded>,
             of::<super::gate::Standings<'static>>,
             of::<super::gate::Accepted<'static>>,
+            of::<super::gate::Begun<'static>>,
             of::<super::gate::Forgotten>,
         ],
     ),

@@ -140,7 +140,7 @@ pub enum ChangeError {
         value: String,
     },
     /// The commit that a saved plan names is not here.
-    #[error("the plan's change is compared with the commit {commit}, which is not in this clone")]
+    #[error("the change is compared with the commit {commit}, which is not in this clone")]
     NotFetched {
         /// The commit.
         commit: String,
@@ -224,7 +224,7 @@ impl ChangeError {
             }
             ChangeError::NotFetched { fetch: Some(fetch), .. } => format!("fetch it first: `{fetch}`"),
             ChangeError::NotFetched { fetch: None, .. } => {
-                "fetch it from the repository in which the plan was made; several remotes, or none, could have it".to_owned()
+                "fetch it from the repository that has it; several remotes, or none, could have it".to_owned()
             }
             ChangeError::Lacking(lacking) => match lacking.commands() {
                 Some(commands) => format!("fetch it first: `{commands}`; or name another base with `--base REV`"),

@@ -1,0 +1,357 @@
+//! Rounds of a subject: the whole change since it began, whatever happens to commits, branches, flags and the gate.
+
+use crate::support::Project;
+use serde_json::{Value, json};
+
+const CONTRACT: &str = "vplan 1\nwhenChangedAny \"src/**\" \"tests/**\" {\n  check unit: grep -q ok src/a\n}\n\
+                        whenChangedAny \"docs/**\" {\n  check docs: grep -q . docs/a\n}\n";
+
+/// A project in which the subject `S` has begun.
+fn begun(contract: &str) -> Project {
+    let files =
+        [("contracts/verify.vplan", contract), ("src/a", "ok\n"), ("docs/a", "x\n"), (".gitignore", ".vplan\n")];
+    let project = Project::git_with(&files);
+    project.run(&["gate", "begin", "--subject", "S", "--base", "HEAD"]).exits(0).says("S begins at ");
+    project
+}
+
+fn round(project: &Project, flags: &[&str], exit: i32) -> Value {
+    project.run(&[&["run", "--subject", "S", "--format", "json"], flags].concat()).exits(exit).json()
+}
+
+fn gate(lines: &str) -> String {
+    CONTRACT.replacen('\n', &format!("\ngate {{\n  {lines}\n}}\n"), 1)
+}
+
+fn codes(report: &Value) -> Vec<&str> {
+    report["caveats"].as_array().into_iter().flatten().map(|c| c["code"].as_str().unwrap()).collect()
+}
+
+fn reason(report: &Value) -> (&str, &str) {
+    (report["decision"].as_str().unwrap(), report["decisionReason"].as_str().unwrap_or_default())
+}
+
+#[test]
+fn a_commit_hides_nothing() {
+    let project = begun(&gate("retries 20\n  same-failure 20"));
+    project.write("src/a", "bad\n").commit("work");
+    round(&project, &[], 40);
+    project.git(&["commit", "-q", "--amend", "-m", "reworded"]);
+    round(&project, &[], 40);
+    project.git(&["checkout", "-q", "-b", "elsewhere"]);
+    project.write("docs/a", "y\n").commit("more");
+    assert_eq!(round(&project, &[], 40)["steps"].as_array().unwrap().len(), 2);
+    project.git(&["checkout", "-q", "--detach"]);
+    round(&project, &[], 40);
+    project.write("src/a", "ok too\n").commit("mend");
+    let report = round(&project, &[], 0);
+    assert_eq!((reason(&report), report["counter"].as_u64()), (("complete", ""), Some(1)));
+    assert_eq!(report["steps"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn what_is_put_aside_is_not_done() {
+    for aside in [&["stash", "-q"][..], &["checkout", "-q", "."], &["reset", "-q", "--hard"]] {
+        let project = begun(CONTRACT);
+        project.write("src/a", "bad\n");
+        round(&project, &[], 40);
+        project.git(aside);
+        let report = round(&project, &[], 20);
+        assert_eq!((reason(&report), report["counter"].as_u64()), (("retry", ""), Some(0)), "{aside:?}");
+        project.run(&["gate", "show", "--check"]).exits(20).says("S 0/1 [○] retry");
+        project.write("src/a", "bad\n");
+        assert_eq!(round(&project, &[], 40)["attempt"], 2, "{aside:?}");
+    }
+}
+
+#[test]
+fn work_on_another_branch_is_left_behind() {
+    let project = begun(&gate("retries 20\n  same-failure 20"));
+    project.git(&["checkout", "-q", "-b", "work"]);
+    project.write("src/a", "bad\n").write("src/b", "1\n").commit("work");
+    round(&project, &[], 40);
+    project.git(&["checkout", "-q", "main"]);
+    project.write("docs/a", "instead\n");
+    for _ in 0..2 {
+        let report = round(&project, &[], 44);
+        assert_eq!((reason(&report), codes(&report)), (("retry", "left_behind"), vec!["left_behind"]));
+        assert_eq!(report["caveats"][0]["files"], json!(["src/a", "src/b"]));
+    }
+    project.write("docs/a", "x\n");
+    round(&project, &[], 44);
+    // It is there again, and is verified.
+    project.git(&["checkout", "-q", "work"]);
+    round(&project, &[], 40);
+    // A part of it elsewhere is no longer all of it.
+    project.git(&["checkout", "-q", "main"]);
+    project.write("src/b", "1\n").write("docs/a", "instead\n");
+    let report = round(&project, &[], 0);
+    assert_eq!((codes(&report), &report["caveats"][0]["files"]), (vec!["undone"], &json!(["src/a"])));
+    assert_eq!((&report["caveats"][0]["effect"], &report["coverage"]), (&json!("note"), &json!("full")));
+}
+
+#[test]
+fn amend_rebase_and_squash_undo_nothing() {
+    let project = begun(&gate("confirmations 9"));
+    project.git(&["checkout", "-q", "-b", "work"]);
+    project.write("src/b", "1\n").commit("one");
+    project.write("docs/a", "y\n").commit("two");
+    assert_eq!(codes(&round(&project, &[], 20)), [""; 0]);
+    project.git(&["commit", "-q", "--amend", "-m", "reworded"]);
+    assert_eq!(codes(&round(&project, &[], 20)), [""; 0]);
+    project.git(&["reset", "-q", "--soft", "main"]);
+    project.git(&["commit", "-q", "-m", "squashed"]);
+    assert_eq!(codes(&round(&project, &[], 20)), [""; 0]);
+    project.git(&["checkout", "-q", "main"]);
+    project.write("README", "others\n").commit("others");
+    project.git(&["checkout", "-q", "work"]);
+    project.git(&["rebase", "-q", "main"]);
+    let report = round(&project, &[], 20);
+    assert_eq!((codes(&report), report["steps"].as_array().unwrap().len()), (vec![], 2));
+    project.git(&["checkout", "-q", "main"]);
+    project.git(&["cherry-pick", "work"]);
+    assert_eq!(codes(&round(&project, &[], 20)), [""; 0]);
+}
+
+#[test]
+fn a_test_that_is_undone_narrows() {
+    for head in [true, false] {
+        let project = begun(CONTRACT);
+        project.write("src/b", "1\n").write("tests/t", "1\n");
+        if head {
+            project.commit("work");
+        }
+        round(&project, &[], 0);
+        if head {
+            project.git(&["rm", "-q", "tests/t"]);
+            project.git(&["commit", "-q", "--amend", "-m", "work"]);
+        } else {
+            project.remove("tests/t");
+        }
+        let report = round(&project, &[], 0);
+        assert_eq!((codes(&report), &report["coverage"]), (vec!["undone"], &json!("narrowed")), "{head}");
+        assert_eq!(report["caveats"][0]["files"], json!(["tests/t"]));
+        round(&project, &["--require", "full"], 44);
+    }
+}
+
+#[test]
+fn a_part_of_the_change_is_never_done() {
+    let project = begun(&gate("confirmations 2\n  retries 50"));
+    project.write("src/a", "bad\n").write("docs/a", "y\n");
+    project.git(&["add", "docs"]);
+    let parts = [
+        &["--only", "docs"][..],
+        &["--only", "docs"],
+        &["--skip", "unit", "--reason", "x"],
+        &["--changed", "docs/a"],
+        &["--staged"],
+        &["--changed-none"],
+        &["--mode", "off"],
+    ];
+    for flags in parts {
+        let report = round(&project, flags, 20);
+        assert_eq!(
+            (reason(&report), codes(&report)),
+            (("retry", "part_of_change"), vec!["part_of_change"]),
+            "{flags:?}"
+        );
+        let checks = report["caveats"][0]["checks"].as_array().unwrap();
+        assert_eq!((&report["counter"], checks.contains(&json!("unit"))), (&json!(0), true), "{flags:?}");
+    }
+    project.run(&["gate", "show", "--check"]).exits(20);
+    // What holds all of it counts.
+    project.write("src/a", "ok 2\n");
+    let report = round(&project, &["--all"], 20);
+    assert_eq!((reason(&report), &report["counter"]), (("reverify", ""), &json!(1)));
+    let report = round(&project, &["--changed", "docs/a", "--changed", "src/a"], 0);
+    assert_eq!((reason(&report), &report["counter"]), (("complete", ""), &json!(2)));
+    let report = round(&project, &["--only", "docs"], 20);
+    assert_eq!(&report["counter"], &json!(2), "it takes nothing away, either");
+}
+
+#[test]
+fn a_base_can_only_be_widened() {
+    let project =
+        Project::git_with(&[("contracts/verify.vplan", CONTRACT), ("src/a", "ok\n"), (".gitignore", ".vplan\n")]);
+    project.write("src/a", "bad\n").commit("bad");
+    project.write("docs/a", "x\n").commit("docs");
+    project.run(&["gate", "begin", "--subject", "S", "--base", "HEAD"]).exits(0);
+    project.write("docs/a", "y\n").commit("later");
+    for later in ["HEAD", "main"] {
+        let ran = project.run(&["run", "--subject", "S", "--base", later]);
+        ran.exits(2).warns("vplan::usage::subject_base").warns("leave `--base` out");
+    }
+    assert_eq!(round(&project, &["--base", "HEAD~1"], 0)["steps"].as_array().unwrap().len(), 1);
+    assert_eq!(round(&project, &["--base", "HEAD~3"], 40)["steps"].as_array().unwrap().len(), 2);
+    // It stays wide.
+    round(&project, &[], 40);
+    project.run(&["run", "--subject", "S", "--base", "HEAD~1"]).exits(2);
+    project
+        .run(&["gate", "begin", "--subject", "S", "--base", "HEAD"])
+        .exits(2)
+        .warns("has begun at")
+        .warns("gate reset");
+    project.run(&["gate", "reset", "--subject", "S"]).exits(0);
+    project.run(&["gate", "begin", "--subject", "S", "--base", "HEAD"]).exits(0);
+}
+
+#[test]
+fn another_request_confirms_nothing() {
+    let project = begun(&gate("confirmations 3"));
+    project.write("src/b", "1\n");
+    let counter = |flags: &[&str], exit| round(&project, flags, exit)["counter"].clone();
+    assert_eq!((counter(&[], 20), counter(&[], 20)), (json!(1), json!(2)));
+    for flags in [
+        &["--role", "tester"][..],
+        &["--risk", "high"],
+        &["--min-tier", "1"],
+        &["--milestone-end"],
+        &["--command", "true"],
+        &[],
+    ] {
+        assert_eq!(counter(flags, 20), 1, "{flags:?}");
+    }
+    assert_eq!((counter(&[], 20), counter(&[], 0)), (json!(2), json!(3)));
+}
+
+#[test]
+fn a_gate_that_is_lowered_counts_for_nothing() {
+    const LONG: &str = "same-failure 20\n  retries 20\n  ";
+    let project = begun(&gate(&format!("{LONG}confirmations 3")));
+    project.write("src/b", "1\n");
+    let lower = |lines: &str| project.write("contracts/verify.vplan", gate(&format!("{LONG}{lines}")));
+    // Before the first round, by the change itself.
+    lower("confirmations 1");
+    let report = round(&project, &[], 44);
+    assert_eq!((codes(&report).contains(&"gate_weakened"), &report["required"]), (true, &json!(3)), "{report}");
+    assert_eq!((&report["verdict"], &report["counter"]), (&json!("incomplete"), &json!(0)));
+    // Neither does what an agent reads name a way out.
+    assert!(!report["feedback"].to_string().contains("gate reset"), "{report}");
+    lower("confirmations 3");
+    assert_eq!(round(&project, &[], 20)["counter"], 1);
+    // One that is stronger replaces it.
+    lower("confirmations 4");
+    assert_eq!(round(&project, &[], 20)["required"], 4);
+    for lines in ["confirmations 3", "confirmations 4\n  on-exhausted allow", "confirmations 4\n  propagate off"] {
+        lower(lines);
+        let report = round(&project, &[], 44);
+        assert!(codes(&report).contains(&"gate_weakened"), "{lines}: {report}");
+        let by_hand = ["gate", "record", "--subject", "S", "--status", "done"];
+        project.run(&by_hand).exits(44).warns("vplan::ledger::gate_weakened");
+    }
+    lower("confirmations 1");
+    project.run(&["gate", "show", "--check"]).exits(20).says("/4 ");
+}
+
+#[test]
+fn nothing_applies_is_settled_and_never_complete() {
+    let project = begun(CONTRACT);
+    project.write("notes", "1\n");
+    let report = round(&project, &[], 0);
+    assert_eq!((reason(&report), &report["counter"]), (("advance", "nothing_applies"), &json!(0)));
+    let shown = project.run(&["gate", "show", "--check", "--format", "json"]).exits(0).json();
+    assert_eq!((&shown["complete"], &shown["subjects"][0]["settled"]), (&json!(false), &json!(true)));
+    assert_eq!(shown["subjects"][0]["decision"], "advance");
+    project.run(&["gate", "show", "--check"]).exits(0).says("nothing applies");
+    // It stands for this tree only.
+    project.write("src/a", "bad\n");
+    project.run(&["gate", "show", "--check"]).exits(20);
+    round(&project, &[], 40);
+    project.git(&["checkout", "-q", "."]);
+    round(&project, &[], 20);
+    project.run(&["gate", "show", "--check"]).exits(20);
+}
+
+#[test]
+fn words_follow_what_was_taken_back() {
+    let project = begun(&gate("confirmations 2"));
+    project.write("src/b", "1\n");
+    round(&project, &[], 20);
+    round(&project, &[], 0);
+    project.run(&["gate", "show"]).exits(0).says("S 2/2 [●●] complete");
+    project.run(&["gate", "record", "--subject", "T", "--status", "continue", "--changed", "1"]).exits(20);
+    let shown = project.run(&["gate", "show", "--subject", "S", "--format", "json"]).exits(0).json();
+    assert_eq!((&shown["subjects"][0]["counter"], &shown["subjects"][0]["decision"]), (&json!(1), &json!("reverify")));
+    project.run(&["gate", "show", "--subject", "S"]).exits(0).says("S 1/2 [●○] reverify");
+}
+
+#[test]
+fn what_was_given_up_is_verified_all_the_same() {
+    let contract = "vplan 1\ngate {\n  retries 1\n}\ncheck a: test -e a\ncheck b: test -e b\n";
+    let project = begun(contract);
+    project.write("b", "");
+    assert_eq!(reason(&round(&project, &["--keep-going"], 40)), ("retry", ""));
+    for _ in 0..2 {
+        assert_eq!(reason(&round(&project, &["--keep-going"], 21)), ("fail", "verification_failed_max_retries"));
+    }
+    // What else is broken since then counts, and comes to an end, too.
+    project.remove("b").write("c", "");
+    assert_eq!(reason(&round(&project, &["--keep-going"], 40)), ("retry", ""));
+    round(&project, &["--keep-going"], 21);
+    round(&project, &["--keep-going"], 21);
+    project.write("b", "");
+    round(&project, &["--keep-going"], 21);
+    project.write("a", "");
+    round(&project, &["--keep-going"], 0);
+}
+
+#[test]
+fn the_same_failure_shows_before_the_retries_are_used_up() {
+    let project = begun(CONTRACT);
+    project.write("src/a", "bad\n");
+    for exit in [40, 40, 22, 21] {
+        round(&project, &[], exit);
+    }
+    for (lines, exits) in
+        [("same-failure 2\n  retries 9", &[40, 22, 22][..]), ("retries 1\n  same-failure 2", &[40, 21])]
+    {
+        let project = begun(&gate(lines));
+        project.write("src/a", "bad\n");
+        for exit in exits {
+            round(&project, &[], *exit);
+        }
+    }
+}
+
+/// Nobody has said where the work begins: it does where it left the default branch, not at HEAD of the first round.
+#[test]
+fn it_begins_at_the_default_base() {
+    let files = [("contracts/verify.vplan", CONTRACT), ("src/a", "ok\n"), (".gitignore", ".vplan\n")];
+    let project = Project::git_with(&files);
+    super::pushed(&project);
+    project.git(&["checkout", "-q", "-b", "work"]);
+    project.write("src/a", "bad\n").commit("work");
+    let report = round(&project, &[], 40);
+    assert_eq!(codes(&report), [""; 0]);
+    // Neither forgetting it nor a default branch that has moved meanwhile makes less of it.
+    project.run(&["gate", "reset", "--subject", "S"]).exits(0);
+    round(&project, &[], 40);
+    project.git(&["update-ref", "refs/remotes/origin/main", "HEAD"]);
+    round(&project, &[], 40);
+    // A part in the first round, too.
+    assert_eq!(reason(&round(&project, &["--changed-none"], 20)), ("retry", "part_of_change"));
+}
+
+/// No default branch is known: nothing is green that could only be so because commits were not looked at.
+#[test]
+fn head_as_base_is_said_in_each_round() {
+    let files = [("contracts/verify.vplan", CONTRACT), ("src/a", "ok\n"), (".gitignore", ".vplan\n")];
+    let project = Project::git_with(&files);
+    if project.exists(".git/refs/remotes") {
+        project.remove(".git/refs/remotes");
+    }
+    project.write(".git/config", "[core]\n\trepositoryformatversion = 0\n");
+    project.write("src/a", "bad\n").commit("work");
+    for _ in 0..2 {
+        let report = round(&project, &[], 44);
+        assert_eq!((codes(&report), &report["counter"]), (vec!["base_unknown"], &json!(0)), "{report}");
+    }
+    project.run(&["gate", "show", "--check"]).exits(20);
+    round(&project, &["--changed", "none"], 44);
+    // Work that follows is narrowed, and an earlier base mends it.
+    project.write("src/b", "1\n");
+    assert_eq!(round(&project, &["--base", "HEAD~1"], 40)["caveats"], Value::Null);
+    project.write("src/a", "ok\n");
+    round(&project, &[], 0);
+}
