@@ -33,7 +33,9 @@ fn opened(project: &Project) -> Git {
         "HOME" => Some(home.clone()),
         _ => None::<OsString>,
     };
-    Git::open(&project.root(), &lookup).unwrap().with_memory(&project.parent().join("states"))
+    let git = Git::open(&project.root(), &lookup).unwrap().with_memory(&project.parent().join("states"));
+    git.keep();
+    git
 }
 
 /// What changed, and what was not looked into.

@@ -117,6 +117,7 @@ pub(super) fn once(global: &Global, args: &Run, terminal: &Terminal, round: Roun
     let containment = containment(args)?;
     let violations = plan.notes.iter().filter(|n| n.kind == OUTSIDE).map(|n| n.message.clone()).collect();
 
+    session.git().iter().for_each(|git| git.keep());
     let beginning = Beginning::look(session.git());
     let keeper = Keeper::open(global, &args.round, memory, &session, held)?;
     let retries = Terms::of(session.contract().map(|c| &c.gate)).retries;

@@ -12,7 +12,9 @@ use crate::effect::reuse::stats::{Stamp, Stats};
 use crate::effect::state_dir::StateDir;
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, statat, unlinkat};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard};
 
 /// The folder in the state directory.
@@ -44,8 +46,12 @@ pub(super) struct Memory {
     /// Where the state of all repositories is, and the root of this one.
     place: Option<(PathBuf, PathBuf)>,
     table: OnceLock<RwLock<Stats>>,
+    /// Whether what is learned is kept: a command that only looks writes nothing.
+    keeps: AtomicBool,
     /// How many bytes were read that the table as it is kept would have spared.
     unsaved: Mutex<u64>,
+    /// Listings that were made before anything was kept.
+    listings: Mutex<BTreeMap<Oid, Vec<u8>>>,
     /// What the last comparison of the work tree left out.
     unseen: Mutex<Unseen>,
 }
@@ -99,15 +105,31 @@ impl Memory {
             *unsaved += if table.grown { size + OPENING } else { 0 };
             table.grown |= before;
         }
-        if *unsaved > 0 && *unsaved / 32 >= table.len() as u64 {
-            let (learned, used) = table.news();
-            let encoded = if table.len() > 2 * (learned + used) + 1024 { table.encode_used() } else { table.encode() };
-            if let Some(folder) = self.open() {
-                let kept = kept::replace(folder, TABLE, &encoded);
-                tracing::debug!(learned, bytes = encoded.len(), kept = kept.is_ok(), "the table of contents");
-            }
-            *unsaved = 0;
+        if self.keeps.load(Ordering::Relaxed) {
+            self.save(&table, &mut unsaved);
         }
+    }
+
+    fn save(&self, table: &Stats, unsaved: &mut u64) {
+        if *unsaved == 0 || *unsaved / 32 < table.len() as u64 {
+            return;
+        }
+        let (learned, used) = table.news();
+        let encoded = if table.len() > 2 * (learned + used) + 1024 { table.encode_used() } else { table.encode() };
+        if let Some(folder) = self.open() {
+            let kept = kept::replace(folder, TABLE, &encoded);
+            tracing::debug!(learned, bytes = encoded.len(), kept = kept.is_ok(), "the table of contents");
+        }
+        *unsaved = 0;
+    }
+
+    /// Keeps what was learned so far, and from now on.
+    pub(super) fn keep(&self) {
+        self.keeps.store(true, Ordering::Relaxed);
+        let listings = std::mem::take(&mut *self.listings.lock().unwrap_or_else(PoisonError::into_inner));
+        listings.iter().for_each(|(tree, listing)| self.write_listing(tree, listing));
+        let table = self.table();
+        self.save(&table, &mut self.unsaved.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
     /// What git listed of a commit or tree.
@@ -120,13 +142,20 @@ impl Memory {
             return None;
         }
         bytes.drain(..MAGIC.len() + digest.len());
-        let now = rustix::fs::Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_NOW };
-        let times = rustix::fs::Timestamps { last_access: now, last_modification: now };
-        let _ = rustix::fs::utimensat(&folder, &name, &times, AtFlags::SYMLINK_NOFOLLOW);
         Some(bytes)
     }
 
+    /// Remembers what git listed.
     pub(super) fn keep_listing(&self, tree: &Oid, listing: &[u8]) {
+        if self.keeps.load(Ordering::Relaxed) {
+            self.write_listing(tree, listing);
+        } else {
+            let mut listings = self.listings.lock().unwrap_or_else(PoisonError::into_inner);
+            listings.insert(*tree, listing.to_vec());
+        }
+    }
+
+    fn write_listing(&self, tree: &Oid, listing: &[u8]) {
         let Some(folder) = self.open() else { return };
         let bytes = [&MAGIC[..], Digest::of(listing).as_bytes(), listing].concat();
         let _ = kept::replace(&folder, &format!("{LISTING}{tree}"), &bytes);

@@ -150,12 +150,17 @@ impl Git {
         Self { layout, path, program: OnceLock::new(), env, memory: Arc::default(), below: Vec::new() }
     }
 
-    /// The same with a place where it keeps which contents it has seen: where the state of all repositories is. It need not be
-    /// there, and where it cannot be made, every file is read again.
+    /// The same with a memory of the contents that it has seen: where the state of all repositories is. It need not be there, and
+    /// where it cannot be made, every file is read again. It is read, and written by who says [`Git::keep`].
     #[must_use]
     pub fn with_memory(mut self, states: &Path) -> Self {
         self.memory = Arc::new(Memory::at(states, &self.layout.root));
         self
+    }
+
+    /// Keeps what was seen so far, and from now on: for a command that writes anyway.
+    pub fn keep(&self) {
+        self.memory.keep();
     }
 
     /// What the last comparison of the work tree with a commit did not look into.
