@@ -487,7 +487,8 @@ fn a_contract_in_a_submodule_is_not_a_first_one() {
     project.git_in("contracts", &["add", "-A"]);
     project.git_in("contracts", &["commit", "-q", "-m", "strict"]);
     project.git(&["-c", "advice.addEmbeddedRepo=false", "add", "contracts"]);
-    project.commit("a submodule");
+    let base = project.commit("a submodule");
+    project.git(&["update-ref", "refs/remotes/origin/main", &base]);
     assert_eq!(said(project.run(ROUND).exits(0), "base_contract_unreadable"), None);
     project.write("contracts/verify.vplan", "vplan 1\ncheck b: echo\n");
     let round = project.run(ROUND);
