@@ -621,7 +621,16 @@ proptest! {
     #[test]
     fn a_test_sees_the_plan(contract in contract(), request in request(), dice in prop::collection::vec(any::<bool>(), 1..6)) {
         let exists = some_exist(&contract, &dice);
-        let request = Request { mode: Mode::Contract, keep_going: false, no_recover: false, inferred: Vec::new(), ..request };
+        let request = Request {
+            base: None,
+            changed_from: None,
+            changed_in: None,
+            inferred: Vec::new(),
+            keep_going: false,
+            mode: Mode::Contract,
+            no_recover: false,
+            ..request
+        };
         let mut facts = Facts::default();
         for condition in &contract.conditions {
             let (Test::Exists(paths) | Test::Absent(paths)) = &condition.test else { continue };

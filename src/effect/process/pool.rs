@@ -85,35 +85,45 @@ impl Pool {
 
     /// Takes an idle supervisor or starts one, with a new number and secret for what it is to start.
     pub(super) fn take(&self) -> io::Result<Supervisor> {
-        let mut supervisor = loop {
-            self.make_ready();
-            let Some(idle) = lock(&self.idle).pop() else {
-                let new = self.start()?;
-                lock(&self.idle).push(new);
-                continue;
-            };
-            if idle.is_silent() {
-                break idle;
-            }
-            self.bury(idle);
-        };
+        let mut supervisor = self.ready()?;
         supervisor.number += 1;
         rustix::rand::getrandom(&mut supervisor.secret, rustix::rand::GetRandomFlags::empty())?;
         Ok(supervisor)
     }
 
+    /// An idle supervisor that takes orders; a new one where there is none, which has one try.
+    fn ready(&self) -> io::Result<Supervisor> {
+        loop {
+            let failed = self.make_ready().err();
+            let Some(idle) = lock(&self.idle).pop() else {
+                if let Some(error) = failed {
+                    return Err(error);
+                }
+                let new = self.start()?;
+                lock(&self.idle).push(new);
+                continue;
+            };
+            if idle.is_silent() {
+                return Ok(idle);
+            }
+            self.bury(idle);
+        }
+    }
+
     /// Waits until all that were started take orders; before that, nothing may run that could reach them.
-    fn make_ready(&self) {
+    fn make_ready(&self) -> io::Result<()> {
         let idle = std::mem::take(&mut *lock(&self.idle));
+        let mut result = Ok(());
         for mut supervisor in idle {
             match supervisor.own_socket() {
                 Ok(()) => lock(&self.idle).push(supervisor),
                 Err(error) => {
-                    tracing::debug!(%error, "a supervisor did not get ready");
+                    result = Err(error);
                     self.bury(supervisor);
                 }
             }
         }
+        result
     }
 
     /// Gives a supervisor back whose step has ended. One that has said more than its answer is not used again.

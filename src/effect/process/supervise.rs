@@ -148,7 +148,8 @@ impl Supervisor {
 
     /// Serves nobody that another process than vplan's own tracer looks at, and takes from steps what reaches beyond their own processes.
     fn secure(&mut self, start: &Start) -> io::Result<()> {
-        if tree::tracer() != start.tracer {
+        let tracer = tree::tracer();
+        if tracer != 0 && tracer != start.tracer {
             return Err(io::ErrorKind::PermissionDenied.into());
         }
         if !start.keep_capabilities && !std::mem::replace(&mut self.is_bounded, true) {

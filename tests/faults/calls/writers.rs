@@ -109,9 +109,9 @@ fn is_temporary(name: &str) -> bool {
     name.rsplit('/').next().is_some_and(|n| n.starts_with('.') && n != ".gitignore")
 }
 
-/// Whether it is of the store of passes, or of what is remembered of runs: another one each time.
+/// Whether it is of the store of passes, or of what is remembered of runs, commits and contents: another one each time.
 fn is_kept(name: &str) -> bool {
-    name.contains("/results/") || name.contains("/ended/")
+    ["/results/", "/ended/", "/contents/", "/commits"].iter().any(|part| name.contains(part))
 }
 
 /// Puts back what was there.

@@ -79,6 +79,12 @@ fn a_read_only_tree() {
         let known = QUIET.iter().chain(WRITING).any(|line| words(line)[0] == command);
         assert!(known, "is `{command}` quiet? then it belongs into one of the lists");
     }
+    // What is remembered of commits and contents is no one's word; where it cannot be kept, that only takes time.
+    let files = |dir: &std::path::Path| {
+        let mut found = files(dir);
+        found.retain(|name, _| !["/contents/", "/commits"].iter().any(|part| name.to_string_lossy().contains(part)));
+        found
+    };
     let before = files(project.parent());
     let step = if sweep.whole() { 1 } else { all / 12 };
     while let Some(mut case) = sweep.next() {
