@@ -58,7 +58,7 @@ fn cases_of_the_reference_are_worth_comparing() {
     use proptest::strategy::ValueTree;
     let mut runner = proptest::test_runner::TestRunner::deterministic();
     let (mut steps, mut omitted, mut tiers, mut refused, mut waits, mut origins) = (0, 0, 0, 0, 0, BTreeSet::new());
-    for _ in 0..400 {
+    for _ in 0..2_000 {
         let c = varied().new_tree(&mut runner).unwrap().current();
         let Some(right) = right(c.contract.as_ref(), &without_contract(), &c.request, &c.facts) else {
             refused += 1;
