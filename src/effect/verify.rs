@@ -8,11 +8,12 @@ use super::process::program::{Program, Root};
 use super::records::RunRecord;
 use super::reuse::Recall;
 use super::settle::Done;
-use super::tree::Begun;
 use super::vault::Vault;
+use super::tree::{Begun, Ended, ended};
 use super::watch::Watch;
 use crate::base::word::Word;
 use crate::check::evidence::Evidence;
+use crate::contract::Contract;
 use crate::plan::facts::{Facts, Question};
 use crate::plan::{Plan, Refusal, Rewrite, Step};
 use crate::recover::{self, Failure, Recovery};
@@ -56,6 +57,8 @@ pub struct Run<'a> {
     pub tree: Option<Begun>,
     /// Where it is remembered how the run ended, outside the repository.
     pub vault: Option<&'a Vault>,
+    /// The contract that the plan was made from, if there is one.
+    pub contract: Option<&'a Contract>,
     /// What the report says beside the plan and its steps.
     pub circumstances: Circumstances,
     /// What becomes of the report before it is recorded: the ledger's decision. No signal ends vplan meanwhile.
@@ -129,6 +132,7 @@ pub fn verify(plan: Plan, run: Run<'_>, see: &mut dyn FnMut(Seen<'_>)) -> Result
         tick,
         tree,
         vault,
+        contract,
         mut circumstances,
         conclude,
     } = run;
@@ -196,10 +200,11 @@ pub fn verify(plan: Plan, run: Run<'_>, see: &mut dyn FnMut(Seen<'_>)) -> Result
     circumstances.refusals = rounds.refusals;
     circumstances.environment.withheld = rounds.withheld.into_values().collect();
     let ending = Ending { storage: ending.storage.clone().or(book.fault.clone()), ..ending };
-    let (tree, changed) = tree.map_or((None, None), |begun| begun.ended(&plan));
+    let Ended { tree, caveats, note } = ended(tree.as_ref(), &plan, contract, &records);
     circumstances.tree = tree;
+    circumstances.caveats.extend(caveats);
     let mut report = report(&plan, records, &ending, circumstances);
-    report.notes.extend(changed);
+    report.notes.extend(note);
     conclude(&mut report);
     book.end(&mut report);
     let plan = Arc::unwrap_or_clone(plan);

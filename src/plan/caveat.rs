@@ -30,6 +30,8 @@ pub enum Code {
     ContractWeakened,
     /// The contract has no checks, and the request brings none.
     EmptyContract,
+    /// HEAD was another commit at the end of the run than at its beginning.
+    HeadMoved,
     /// `run NAME…`: only the checks that were named were looked at.
     Named,
     /// `--only` names checks of which none applies.
@@ -50,6 +52,10 @@ pub enum Code {
     PartOfChange,
     /// Files that an earlier round changed are as at the base again.
     Undone,
+    /// Tracked files that a passed check is about were others at the end of the run than at its beginning.
+    TreeMoved,
+    /// Whether files changed while the run went on is not known.
+    TreeUnknown,
 }
 
 impl Code {
@@ -68,12 +74,15 @@ impl Code {
             Code::Undone => "undone",
             Code::ContractWeakened => "contract_weakened",
             Code::EmptyContract => "empty_contract",
+            Code::HeadMoved => "head_moved",
             Code::Named => "named",
             Code::OnlyNothing => "only_nothing",
             Code::EarlierPushes => "earlier_pushes",
             Code::WholeTree => "whole_tree",
             Code::HiddenFiles => "hidden_files",
             Code::Sparse => "sparse",
+            Code::TreeMoved => "tree_moved",
+            Code::TreeUnknown => "tree_unknown",
         }
     }
 }

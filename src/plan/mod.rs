@@ -3,6 +3,7 @@
 mod changed;
 
 pub mod canonical;
+pub mod about;
 pub mod caveat;
 pub mod compared;
 pub mod compile;

@@ -159,6 +159,7 @@ pub(super) fn once(global: &Global, args: &Run, terminal: &Terminal, round: Roun
         tick: matches!(progress, Progress::Live(_)).then_some(TICK),
         tree: beginning.seen(),
         vault: vault.as_ref(),
+        contract: session.contract(),
         circumstances: Circumstances {
             attempt: attempt.0,
             caveats: plan.caveats.clone(),

@@ -22,11 +22,21 @@ use std::os::unix::fs::PermissionsExt as _;
 const MAX_READ: u64 = 256 << 20;
 
 /// The content of a work tree.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Snapshot {
     /// Mode and id of each file, in byte order of the paths.
     files: BTreeMap<Box<[u8]>, (u32, Oid)>,
+    /// Those of them that are not in the index.
+    untracked: BTreeSet<Box<[u8]>>,
 }
+
+impl PartialEq for Snapshot {
+    fn eq(&self, other: &Self) -> bool {
+        self.files == other.files
+    }
+}
+
+impl Eq for Snapshot {}
 
 impl Snapshot {
     /// Its digest, without the files that `leave_out` selects.
@@ -44,6 +54,12 @@ impl Snapshot {
             let _ = hasher.write_all(b"\0");
         }
         hasher.into_inner().unwrap_or_default().finish()
+    }
+
+    /// Whether the file is there and in the index.
+    #[must_use]
+    pub fn is_tracked(&self, path: &RepoPath) -> bool {
+        self.files.contains_key(path.as_bytes()) && !self.untracked.contains(path.as_bytes())
     }
 
     /// The files that another snapshot has otherwise, or that only one of both has, in byte order.
@@ -88,12 +104,15 @@ fn snapshot(git: &Git, depth: usize) -> Result<Snapshot, GitError> {
         for (entry, seen) in seen.entries.into_iter().zip(seen.seen) {
             reader.tracked(entry, seen)?;
         }
+        let mut files = std::mem::take(&mut reader.files);
         // What only rules of this machine hide is in the tree all the same.
         let all: BTreeSet<Vec<u8>> = untracked.into_iter().chain(seen.others).collect();
         for path in all {
             reader.untracked(&path)?;
         }
-        return Ok(Snapshot { files: reader.files });
+        let untracked = reader.files.keys().cloned().collect();
+        files.append(&mut reader.files);
+        return Ok(Snapshot { files, untracked });
     }
     Err(GitError::Unsteady)
 }
