@@ -13,11 +13,15 @@ use crate::effect::lockfile;
 use crate::effect::process::ask::NoAnswer;
 use crate::effect::propose::propose;
 use crate::lang::command::parse_command;
+use crate::plan::caveat::{Caveat, Code, Effect};
 use crate::plan::frame::{known_role, without_contract};
 use crate::plan::proposal::{Answer, Proposal, Question};
 use crate::plan::request::Request;
 use crate::run::verdict::Exit;
 use std::time::Duration;
+
+/// How the codes of a proposer's failures begin.
+const OF_PROPOSER: &str = "vplan::proposer::";
 
 /// Whether the proposer may be started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +53,27 @@ impl Session {
             return Err(pinning::invalid(&path, found));
         }
         Ok(found.lock.answer(question).map(|a| a.answer.clone()))
+    }
+
+    /// The same for a run, which a proposer that fails does not keep from what the contract asks for: `failed` is then what to say.
+    pub(super) fn proposal(
+        &self,
+        asked: &Asked,
+        asking: Asking,
+        demanded: bool,
+        failed: &mut Option<Caveat>,
+    ) -> Result<Option<Proposal>, Failure> {
+        match self.propose(asked, asking, demanded) {
+            Err(why)
+                if asking == Asking::Now && why.exit == Exit::Setup.code() && why.code.starts_with(OF_PROPOSER) =>
+            {
+                let mut caveat = Caveat::new(Code::ProposerFailed, Effect::Incomplete, why.message);
+                caveat.way_out = why.help;
+                *failed = Some(caveat);
+                Ok(None)
+            }
+            answer => answer,
+        }
     }
 
     /// What the proposer says to this request: its recorded answer, or, if it may be asked, a new one. `None` when there is

@@ -22,7 +22,7 @@ use crate::effect::git::object::Oid;
 use crate::effect::load::{self, LoadError, Loaded, Site, Wanted};
 use crate::effect::state_dir::{self, StateDir, StateError};
 use crate::effect::vault::{self, Vault};
-use crate::effect::{git, infer, input};
+use crate::effect::{git, infer, input, lockfile};
 use crate::plan::caveat;
 use crate::plan::compared::Compared;
 use crate::plan::compile::{Compiled, compile};
@@ -170,8 +170,8 @@ impl Session {
     /// Compiles the plan, asks the proposer where the mode says so, and repairs what is known for certain to break.
     ///
     /// # Errors
-    /// A request that does not fit the contract (exit 2), a step that `--deny` refuses (exit 40), a proposer that does not
-    /// answer (exit 5) or may not be asked (exit 4).
+    /// A request that does not fit the contract (exit 2), a step that `--deny` refuses (exit 40), a proposer that may not be
+    /// asked (exit 4). One that fails leaves what the contract asks for, with a caveat.
     pub fn plan(&mut self, asked: &Asked, asking: Asking) -> Result<(Plan, Facts), Failure> {
         let made = self.make(asked, asking, !asked.no_preflight && !asked.no_recover)?;
         deny(&made.0, &asked.deny)?;
@@ -185,13 +185,15 @@ impl Session {
     pub(super) fn make(&mut self, asked: &Asked, asking: Asking, preflight: bool) -> Result<(Plan, Facts), Failure> {
         let mut facts = Facts::default();
         let mode = self.request.mode;
-        self.request.proposal = if mode == PlanMode::Llm { self.propose(asked, asking, true)? } else { None };
+        let mut failed = None;
+        self.request.proposal =
+            if mode == PlanMode::Llm { self.proposal(asked, asking, true, &mut failed)? } else { None };
         if mode == PlanMode::Hybrid {
             self.request.inferred.clear();
         }
         let mut plan = self.compile(&mut facts)?;
         if mode == PlanMode::Hybrid && plan.steps.is_empty() {
-            self.request.proposal = self.propose(asked, asking, false)?;
+            self.request.proposal = self.proposal(asked, asking, false, &mut failed)?;
             if self.request.proposal.as_ref().is_none_or(|p| p.commands.is_empty()) {
                 self.request.inferred = inferred(&self.site)?;
             }
@@ -211,6 +213,7 @@ impl Session {
         }
         self.annotate(&mut plan, &facts);
         plan.caveats.extend(unseen);
+        plan.caveats.extend(failed);
         Ok((plan, facts))
     }
 
@@ -545,8 +548,19 @@ fn contract(read: Read, asked: &Asked, explicit: bool) -> Result<Option<Loaded>,
         // Mode `off` verifies nothing and says so; it needs no contract, and passes no broken one over.
         Err(LoadError::Missing(_) | LoadError::Deleted { .. }) if asked.mode == Mode::Off => Ok(None),
         Err(LoadError::Missing(_)) if explicit || asked.mode == Mode::Fallback => Ok(None),
+        Err(LoadError::Missing(_)) if proposes(site, global, asked) => Ok(None),
         Err(error) => Err(load_failed(error)),
     }
+}
+
+/// Whether somebody can say what to verify where there is no contract: a proposer, or a lock with answers of one.
+fn proposes(site: &Site, global: &Global, asked: &Asked) -> bool {
+    let recorded = || {
+        let path = load::contract_path(site, global.contract.as_deref()).ok()?;
+        let lock = site.root.join(std::ffi::OsStr::from_bytes(lockfile::beside(&path).as_bytes()));
+        lock.symlink_metadata().ok()
+    };
+    matches!(asked.mode, Mode::Llm | Mode::Hybrid) && (asked.proposer.is_some() || recorded().is_some())
 }
 
 /// The failure of a contract with errors: exit 3, or 4 when only pinned imports are not to be had.

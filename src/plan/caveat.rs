@@ -52,6 +52,8 @@ pub enum Code {
     PartOfChange,
     /// Files that an earlier round changed are as at the base again.
     Undone,
+    /// The proposer gave no answer that can be used: what it would have added is not known.
+    ProposerFailed,
     /// Tracked files that a passed check is about were others at the end of the run than at its beginning.
     TreeMoved,
     /// Whether files changed while the run went on is not known.
@@ -81,6 +83,7 @@ impl Code {
             Code::WholeTree => "whole_tree",
             Code::HiddenFiles => "hidden_files",
             Code::Sparse => "sparse",
+            Code::ProposerFailed => "proposer_failed",
             Code::TreeMoved => "tree_moved",
             Code::TreeUnknown => "tree_unknown",
         }

@@ -119,3 +119,155 @@ fn a_named_check_gets_the_changed_files_of_its_conditions_and_none_is_said() {
     let report = project.run(&["run", "words", "--format", "json"]).exits(0).json();
     assert_eq!(report["steps"][0]["command"], "echo a.md");
 }
+
+/// A project whose check `unit` does something to the tree while it runs, and passes; it is about `src/**`.
+fn moving(does: &str, more: &str) -> Project {
+    let contract =
+        format!("vplan 1\nwhenChangedAny \"src/**\" {{\n  check unit {{\n    run ./unit.sh\n{more}  }}\n}}\n");
+    let project = Project::bare();
+    project.script("unit.sh", &format!("#!/bin/sh\nset -e\n{does}\n"));
+    project.write("contracts/verify.vplan", contract).write("src/a", "1").write("docs/a", "1");
+    project.git(&["init", "-q", "-b", "main"]);
+    project.git(&["config", "user.name", "A"]);
+    project.git(&["config", "user.email", "a@example.org"]);
+    project.commit("begin");
+    project.write("src/b", "new");
+    project
+}
+
+#[test]
+fn a_file_that_became_bad_after_its_check_passed_is_no_pass() {
+    for (does, file) in [
+        ("echo bad > src/a", "src/a"),
+        ("rm src/a", "src/a"),
+        ("chmod +x src/a", "src/a"),
+        ("rm src/a && ln -s b src/a", "src/a"),
+        ("echo bad > src/a && git rm -q --cached src/a", "src/a"),
+        ("echo bad > src/a && git update-index --assume-unchanged src/a", "src/a"),
+        ("echo x > src/c && git add src/c", "src/c"),
+    ] {
+        let project = moving(does, "");
+        let report = project.run(&["run", "--format", "json"]).exits(44).json();
+        assert_eq!(report["verdict"], "incomplete", "{does}");
+        let moved = caveat(&report, "tree_moved");
+        assert_eq!((&moved["files"], &moved["checks"]), (&json!([file]), &json!(["unit"])), "{does}");
+        assert_eq!(report["feedback"]["failureCode"], "tree_moved");
+        assert_eq!(report.get("tree"), None);
+    }
+    let project = moving("echo bad > src/a", "");
+    let ran = project.run(&["run", "--subject", "x"]);
+    ran.exits(44).says("files changed while the checks ran").never_says("1/1 complete");
+}
+
+#[test]
+fn what_a_passed_check_is_not_about_stays_a_note() {
+    for (does, more) in [
+        ("echo other > docs/a", ""),
+        ("echo x > src/c", ""),
+        ("echo made > src/a", "    produces \"src/a\"\n"),
+        ("rm src/a", "    cleans \"src/a\"\n"),
+    ] {
+        let project = moving(does, more);
+        let report = project.run(&["run", "--format", "json"]).exits(0).json();
+        assert_eq!(codes(&report), Vec::<&str>::new(), "{does}");
+    }
+    // Its inputs are more than what its condition selects.
+    let project = moving("echo other > docs/a", "    inputs \"docs/**\"\n");
+    let report = project.run(&["run", "--format", "json"]).exits(44).json();
+    assert_eq!(caveat(&report, "tree_moved")["files"], json!(["docs/a"]));
+    // A check without conditions is about every file; one that failed has nothing to lose.
+    for (verdict, exit) in [("true", 44), ("false", 40)] {
+        let text = format!("vplan 1\ncheck all {{\n  shell echo x > docs/a; {verdict}\n}}\n");
+        let project = Project::git_with(&[("contracts/verify.vplan", &text), ("docs/a", "1")]);
+        let report = project.run(&["run", "--format", "json"]).exits(exit).json();
+        assert_eq!(codes(&report).contains(&"tree_moved"), exit == 44);
+    }
+}
+
+#[test]
+fn a_head_that_moves_during_a_run_is_no_pass() {
+    for does in ["git commit -qam $$", "git commit -q --allow-empty -m $$", "git commit -q --amend -m $$"] {
+        for source in [&[][..], &["--staged"], &["--all"]] {
+            let project = moving(does, "");
+            project.git(&["add", "src/b"]);
+            let report = project.run(&[&["run", "--format", "json"], source].concat()).exits(44).json();
+            assert!(caveat(&report, "head_moved")["message"].as_str().unwrap().contains(" -> "), "{does} {source:?}");
+        }
+    }
+    // Another branch at the same commit is the same tree.
+    let project = moving("git symbolic-ref HEAD refs/heads/other", "");
+    project.git(&["branch", "other"]);
+    let report = project.run(&["run", "--format", "json"]).exits(0).json();
+    assert_eq!(codes(&report), Vec::<&str>::new());
+}
+
+#[test]
+fn two_runs_in_one_tree_do_not_pass_for_what_the_other_wrote() {
+    // Each waits for the other to have begun; then one of them writes what the other is about.
+    let project = moving("", "");
+    let text = "vplan 1\nwhenChangedAny \"src/**\" {\n  check unit: ./unit.sh reader\n}\n";
+    let other = "vplan 1\ncheck write {\n  shell ./unit.sh writer; echo w > src/a; echo done > ../wrote\n}\n";
+    project.script(
+        "unit.sh",
+        "#!/bin/sh\necho $1 >> ../began\nwhile [ $(wc -l < ../began) -lt 2 ]; do sleep 0.01; done\n\
+        [ $1 = writer ] || while [ ! -e ../wrote ]; do sleep 0.01; done\n",
+    );
+    project.write("contracts/verify.vplan", text).write("contracts/other.vplan", other);
+    project.commit("two");
+    project.write("src/b", "newer");
+    let mut command = project.vplan(&["run", "--contract", "contracts/other.vplan"]).command();
+    let mut writer = command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap();
+    let report = project.run(&["run", "--format", "json"]).exits(44).json();
+    assert_eq!(caveat(&report, "tree_moved")["files"], json!(["src/a"]));
+    assert!(!writer.wait().unwrap().success());
+}
+
+#[test]
+fn an_earlier_pass_does_not_stand_for_a_tree_that_moved_and_without_git_it_is_said() {
+    let text = "vplan 1\ncheck kept {\n  run true\n  inputs \"src/**\"\n}\ncheck other {\n  run ./other.sh\n  requires \"docs/**\"\n}\n";
+    let project = Project::git_with(&[("contracts/verify.vplan", text), ("src/a", "1"), ("docs/a", "1")]);
+    project.script("other.sh", "#!/bin/sh\ntest ! -e ../go || echo x > src/a\n");
+    project.commit("script");
+    project.run(&["run", "--all"]).exits(0);
+    project.write("../go", "");
+    let report = project.run(&["run", "--all", "--format", "json"]).exits(44).json();
+    assert_eq!(report["steps"][0]["status"], "cached");
+    assert_eq!(caveat(&report, "tree_moved")["checks"], json!(["kept"]));
+
+    let project = Project::bare();
+    project.write("contracts/verify.vplan", "vplan 1\ncheck a: true\n");
+    let report = project.run(&["run", "--changed", "a", "--format", "json"]).exits(0).json();
+    assert_eq!(codes(&report), ["tree_unknown"]);
+}
+
+#[test]
+fn a_proposer_that_fails_leaves_the_contracts_checks_and_no_pass() {
+    let project = Project::contract("vplan 1\ncheck own: true\n");
+    for (proposer, mode) in [("false", "llm"), ("no-such-program", "llm"), ("echo nonsense", "llm")] {
+        let args = ["run", "--mode", mode, "--proposer", proposer, "--format", "json"];
+        let report = project.run(&args).exits(44).json();
+        assert_eq!((&report["steps"][0]["status"], codes(&report)), (&json!("passed"), vec!["proposer_failed"]));
+        assert_eq!(report["feedback"]["failureCode"], "proposer_failed");
+    }
+    // A check that fails decides before it.
+    project.write("contracts/verify.vplan", "vplan 1\ncheck own: false\n");
+    project.run(&["run", "--mode", "llm", "--proposer", "false"]).exits(40);
+    // To record an answer is to have one.
+    project.run(&["lock", "--record", "--mode", "llm", "--proposer", "false"]).exits(5);
+    project.run(&["run", "--mode", "llm"]).exits(2).warns("no_proposer");
+}
+
+#[test]
+fn a_proposer_is_enough_where_there_is_no_contract_and_its_failure_is_no_pass() {
+    let project = Project::git_with(&[("a", "1")]);
+    project.script("../propose", "#!/bin/sh\ncat > /dev/null\necho '{\"commands\":[\"true\"]}'\n");
+    project.write("Makefile", "test:\n\ttrue\n");
+    for mode in ["llm", "hybrid"] {
+        let report =
+            project.run(&["run", "--mode", mode, "--proposer", "../propose", "--format", "json"]).exits(0).json();
+        assert_eq!(report["steps"][0]["command"], "true", "{mode}");
+        project.run(&["run", "--mode", mode]).exits(3);
+        project.run(&["run", "--mode", mode, "--proposer", "false"]).exits(44).says("gave no answer");
+    }
+    project.run(&["run", "--mode", "contract", "--proposer", "../propose"]).exits(3);
+}
