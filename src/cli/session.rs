@@ -125,7 +125,7 @@ impl Session {
         }
         let explicit = explicit(asked)?;
         let read = early.unwrap_or_else(|| read_contract(&site, global, asked, gathered.base.as_ref()));
-        let loaded = contract(read, asked, !explicit.is_empty())?;
+        let loaded = contract(read, asked, !explicit.is_empty() || proposes(&site, global, asked))?;
         let mut request = Request {
             role: asked.role.clone(),
             changed: gathered.changes.clone(),
@@ -541,14 +541,13 @@ fn base_line(read: &Read) -> Option<(String, RepoPath)> {
     Some((loaded.contract.as_ref()?.base.clone()?, loaded.path.clone()))
 }
 
-fn contract(read: Read, asked: &Asked, explicit: bool) -> Result<Option<Loaded>, Failure> {
+fn contract(read: Read, asked: &Asked, brought: bool) -> Result<Option<Loaded>, Failure> {
     match read? {
         Ok(loaded) if loaded.contract.is_some() => Ok(Some(loaded)),
         Ok(loaded) => Err(invalid(loaded)),
         // Mode `off` verifies nothing and says so; it needs no contract, and passes no broken one over.
         Err(LoadError::Missing(_) | LoadError::Deleted { .. }) if asked.mode == Mode::Off => Ok(None),
-        Err(LoadError::Missing(_)) if explicit || asked.mode == Mode::Fallback => Ok(None),
-        Err(LoadError::Missing(_)) if proposes(site, global, asked) => Ok(None),
+        Err(LoadError::Missing(_)) if brought || asked.mode == Mode::Fallback => Ok(None),
         Err(error) => Err(load_failed(error)),
     }
 }

@@ -9,6 +9,7 @@ pub mod changes;
 pub mod clock;
 pub mod contents;
 pub mod drive;
+pub mod earlier;
 pub mod environment;
 pub mod facts;
 pub mod files;

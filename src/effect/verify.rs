@@ -8,12 +8,13 @@ use super::process::program::{Program, Root};
 use super::records::RunRecord;
 use super::reuse::Recall;
 use super::settle::Done;
-use super::vault::Vault;
 use super::tree::{Begun, Ended, ended};
+use super::vault::Vault;
 use super::watch::Watch;
 use crate::base::word::Word;
 use crate::check::evidence::Evidence;
 use crate::contract::Contract;
+use crate::plan::caveat::Caveat;
 use crate::plan::facts::{Facts, Question};
 use crate::plan::{Plan, Refusal, Rewrite, Step};
 use crate::recover::{self, Failure, Recovery};
@@ -57,6 +58,8 @@ pub struct Run<'a> {
     pub tree: Option<Begun>,
     /// Where it is remembered how the run ended, outside the repository.
     pub vault: Option<&'a Vault>,
+    /// What there is to say of passes in comparison with earlier ones.
+    pub compare: &'a dyn Fn(&Plan, &[StepRecord]) -> Vec<Caveat>,
     /// The contract that the plan was made from, if there is one.
     pub contract: Option<&'a Contract>,
     /// What the report says beside the plan and its steps.
@@ -132,6 +135,7 @@ pub fn verify(plan: Plan, run: Run<'_>, see: &mut dyn FnMut(Seen<'_>)) -> Result
         tick,
         tree,
         vault,
+        compare,
         contract,
         mut circumstances,
         conclude,
@@ -203,6 +207,7 @@ pub fn verify(plan: Plan, run: Run<'_>, see: &mut dyn FnMut(Seen<'_>)) -> Result
     let Ended { tree, caveats, note } = ended(tree.as_ref(), &plan, contract, &records);
     circumstances.tree = tree;
     circumstances.caveats.extend(caveats);
+    circumstances.caveats.extend(compare(&plan, &records));
     let mut report = report(&plan, records, &ending, circumstances);
     report.notes.extend(note);
     conclude(&mut report);

@@ -54,6 +54,10 @@ pub enum Code {
     Undone,
     /// The proposer gave no answer that can be used: what it would have added is not known.
     ProposerFailed,
+    /// A program below the repository is another than in the last pass of the same words.
+    ProgramChanged,
+    /// A check ran fewer tests than in the last pass of the same words on the base's tree or later.
+    TestsDropped,
     /// Tracked files that a passed check is about were others at the end of the run than at its beginning.
     TreeMoved,
     /// Whether files changed while the run went on is not known.
@@ -84,6 +88,8 @@ impl Code {
             Code::HiddenFiles => "hidden_files",
             Code::Sparse => "sparse",
             Code::ProposerFailed => "proposer_failed",
+            Code::ProgramChanged => "program_changed",
+            Code::TestsDropped => "tests_dropped",
             Code::TreeMoved => "tree_moved",
             Code::TreeUnknown => "tree_unknown",
         }

@@ -2,7 +2,7 @@
 
 use super::caveat::{Caveat, Code, Effect};
 use super::compile::NAMED;
-use super::request::{ChangedFrom, Mode, RequestRecord};
+use super::request::{ChangedFrom, Mode};
 use super::{Omitted, Plan};
 use crate::base::word::visible;
 use crate::contract::Contract;
@@ -57,7 +57,7 @@ pub fn why(plan: &Plan) -> String {
     }
     let about = |o: &Omitted, wanted: &[&str]| o.reasons.iter().any(|r| wanted.contains(&r.condition.as_str()));
     if request.changed.is_empty() && plan.omitted.iter().any(|o| about(o, ABOUT_CHANGES)) {
-        return nothing_changed(request);
+        return nothing_changed(plan);
     }
     let named = plan.omitted.iter().find(|o| !request.names.is_empty() && !about(o, &[NAMED]));
     if let Some(named) = named {
@@ -70,15 +70,19 @@ pub fn why(plan: &Plan) -> String {
 }
 
 /// Nothing changed: against what, and what else could be asked.
-fn nothing_changed(request: &RequestRecord) -> String {
-    match &request.changed_from {
-        Some(ChangedFrom::WorkTree) => "no file changed against `HEAD`; try `--all` or `--base BRANCH`".to_owned(),
-        Some(ChangedFrom::Staged) => "nothing is staged; try `--all`".to_owned(),
-        Some(ChangedFrom::All) => "git tracks no file".to_owned(),
-        Some(ChangedFrom::Base(base)) => {
+fn nothing_changed(plan: &Plan) -> String {
+    let branch = plan.compared.as_ref().and_then(|c| c.branch.as_ref());
+    match (&plan.request.changed_from, branch) {
+        (Some(ChangedFrom::WorkTree), Some(branch)) => {
+            format!("no file changed against `{}`; try `--all`", visible(branch.as_bytes()))
+        }
+        (Some(ChangedFrom::WorkTree), _) => "no file changed against `HEAD`; try `--all` or `--base BRANCH`".to_owned(),
+        (Some(ChangedFrom::Staged), _) => "nothing is staged; try `--all`".to_owned(),
+        (Some(ChangedFrom::All), _) => "git tracks no file".to_owned(),
+        (Some(ChangedFrom::Base(base)), _) => {
             format!("no file changed against `{}`; try `--all`", visible(base.as_bytes()))
         }
-        None => "no changed file was named; try `--all` or `--base BRANCH`".to_owned(),
+        (None, _) => "no changed file was named; try `--all` or `--base BRANCH`".to_owned(),
     }
 }
 

@@ -3,6 +3,7 @@
 mod batch;
 pub mod audit;
 pub mod carry;
+pub mod earlier;
 pub mod event;
 pub mod feedback;
 pub mod journal;

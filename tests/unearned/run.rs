@@ -25,7 +25,8 @@ fn two() -> Project {
         project.script(&format!("{name}.sh"), &format!("#!/bin/sh\necho ran {name} >> ../ran\n"));
     }
     project.write("contracts/verify.vplan", TWO).git(&["init", "-q", "-b", "main"]);
-    project.commit("begin");
+    let begin = project.commit("begin");
+    project.pushed(&begin);
     project
 }
 
@@ -63,7 +64,10 @@ fn only_with_nothing_left_is_narrowed() {
     assert_eq!((&report["verdict"], &report["coverage"]), (&json!("nothing_to_verify"), &json!("narrowed")));
     assert_eq!(codes(&report), ["only_nothing"]);
     project.run(&["run", "--only", "unit", "--require", "full"]).exits(44);
-    project.run(&["run", "--only", "unit"]).exits(0).says("no file changed against `HEAD`; try `--all`");
+    project
+        .run(&["run", "--only", "unit"])
+        .exits(0)
+        .says("no file changed against `refs/remotes/origin/main`; try `--all`");
     // The conditions count: a change of something else brings nothing either.
     project.write("other", "x");
     project.run(&["run", "--only", "unit"]).exits(0).says("of `--only` `unit` nothing applies to this change");
@@ -130,8 +134,8 @@ fn moving(does: &str, more: &str) -> Project {
     project.git(&["init", "-q", "-b", "main"]);
     project.git(&["config", "user.name", "A"]);
     project.git(&["config", "user.email", "a@example.org"]);
-    project.commit("begin");
-    project.write("src/b", "new");
+    let begin = project.commit("begin");
+    project.pushed(&begin).write("src/b", "new");
     project
 }
 
@@ -213,7 +217,8 @@ fn two_runs_in_one_tree_do_not_pass_for_what_the_other_wrote() {
         [ $1 = writer ] || while [ ! -e ../wrote ]; do sleep 0.01; done\n",
     );
     project.write("contracts/verify.vplan", text).write("contracts/other.vplan", other);
-    project.commit("two");
+    let two = project.commit("two");
+    project.pushed(&two);
     project.write("src/b", "newer");
     let mut command = project.vplan(&["run", "--contract", "contracts/other.vplan"]).command();
     let mut writer = command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap();
@@ -270,4 +275,63 @@ fn a_proposer_is_enough_where_there_is_no_contract_and_its_failure_is_no_pass() 
         project.run(&["run", "--mode", mode, "--proposer", "false"]).exits(44).says("gave no answer");
     }
     project.run(&["run", "--mode", "contract", "--proposer", "../propose"]).exits(3);
+}
+
+/// A project whose check prints the summary of a test runner: as many tests as the file `tests` says.
+fn counting() -> Project {
+    let project = Project::bare();
+    project.script("unit.sh", "#!/bin/sh\necho \"running $(cat tests) tests\"\n\
+        echo \"test result: ok. $(cat tests) passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\"\n");
+    let text = "vplan 1\ncheck unit {\n  test ./unit.sh\n  format cargo\n}\n";
+    project.write("contracts/verify.vplan", text).write("tests", "214").git(&["init", "-q", "-b", "main"]);
+    let begin = project.commit("begin");
+    project.pushed(&begin);
+    project
+}
+
+#[test]
+fn tests_that_vanish_are_said_as_long_as_the_base_is_the_same() {
+    let args = ["run", "--base", "HEAD", "--format", "json"];
+    let project = counting();
+    let report = project.run(&args).exits(0).json();
+    assert_eq!(report["steps"][0]["tests"]["passed"], 214, "{report:#}");
+    assert!(codes(&report).iter().all(|c| *c != "tests_dropped"), "none is known");
+    project.write("tests", "12");
+    // To run it again does not make it forgotten.
+    for _ in 0..2 {
+        let report = project.run(&args).exits(0).json();
+        let dropped = caveat(&report, "tests_dropped");
+        assert_eq!((&dropped["checks"], &dropped["effect"]), (&json!(["unit"]), &json!("note")));
+        assert!(dropped["message"].as_str().unwrap().contains("214 -> 12"));
+    }
+    project.run(&["run", "--base", "HEAD"]).exits(0).says("214 -> 12");
+    // Another command is another measure; as many tests as before are nothing to be said.
+    project.write("tests", "215");
+    project.run(&args).exits(0).never_says("tests_dropped");
+    project.write("tests", "214");
+    project.run(&args).exits(0).says("215 -> 214");
+    // A base that has fewer tests itself has nothing to answer for.
+    project.write("tests", "12").commit("fewer");
+    project.run(&args).exits(0).never_says("tests_dropped");
+    // With the base before it, what was there counts.
+    project.run(&["run", "--base", "HEAD~1"]).exits(0).says("-> 12");
+}
+
+#[test]
+fn a_program_below_the_repository_that_is_another_is_said() {
+    let args = ["run", "--all", "--format", "json"];
+    let project = Project::git_with(&[
+        ("contracts/verify.vplan", "vplan 1\ncheck lint: tools/lint\ncheck outside: true\n"),
+        (".gitignore", "tools/\n"),
+    ]);
+    project.script("tools/lint", "#!/bin/sh\nexit 0\n");
+    assert_eq!(codes(&project.run(&args).exits(0).json()), Vec::<&str>::new());
+    assert_eq!(codes(&project.run(&args).exits(0).json()), Vec::<&str>::new());
+    project.script("tools/lint", "#!/bin/sh\nexit  0\n");
+    for _ in 0..2 {
+        let report = project.run(&args).exits(0).json();
+        assert_eq!(caveat(&report, "program_changed")["checks"], json!(["lint"]));
+    }
+    project.script("tools/lint", "#!/bin/sh\nexit 0\n");
+    assert_eq!(codes(&project.run(&args).exits(0).json()), Vec::<&str>::new());
 }

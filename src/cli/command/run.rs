@@ -16,10 +16,11 @@ use crate::cli::render;
 use crate::cli::render::style::{Tone, count, paint};
 use crate::cli::round::{Keeper, tree};
 use crate::cli::saved;
-use crate::cli::session::{Session, selector, vault};
+use crate::cli::session::{Session, selector, state, vault};
 use crate::cli::subject::Subject;
 use crate::cli::terminal::{JsonLines, Terminal};
 use crate::effect::drive::DriveError;
+use crate::effect::earlier::Earlier;
 use crate::effect::environment::{Environment, Grants};
 use crate::effect::files::asserted;
 use crate::effect::files::beneath::Beneath;
@@ -34,7 +35,7 @@ use crate::ledger::{Ledger, Terms};
 use crate::plan::shard::share;
 use crate::plan::{Plan, Step, scope::OUTSIDE};
 use crate::run::report::{Circumstances, Report, ShardRecord};
-use crate::run::verdict::{Exit, Require};
+use crate::run::verdict::{Exit, Require, Verdict};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -142,6 +143,12 @@ pub(super) fn once(global: &Global, args: &Run, terminal: &Terminal, round: Roun
     let answer = |questions: &_| session.answer(questions);
     let confirms = keeper.as_ref().is_some_and(Keeper::confirms);
     let (recall, notes) = args.reuse.recall(global, &session, &plan, (&root, &environment), record.id(), confirms);
+    // Where nothing can be kept, nothing is known.
+    let kept = session.git().and_then(|git| Some((git, state(global, &session.site).ok()?)));
+    let earlier = kept.and_then(|(git, kept)| {
+        Earlier::new(git, session.gathered.base.as_ref(), session.contract(), &session.request, &kept)
+    });
+    let compare = |plan: &Plan, records: &[_]| earlier.as_ref().map(|e| e.compare(plan, records)).unwrap_or_default();
     let question = session.questions(&beneath, global.locked);
     let judge = judge.map(|Program { argv, env, .. }| Judge { argv, env, question: &question });
     let vault = vault(global, &session.site);
@@ -159,6 +166,7 @@ pub(super) fn once(global: &Global, args: &Run, terminal: &Terminal, round: Roun
         tick: matches!(progress, Progress::Live(_)).then_some(TICK),
         tree: beginning.seen(),
         vault: vault.as_ref(),
+        compare: &compare,
         contract: session.contract(),
         circumstances: Circumstances {
             attempt: attempt.0,
@@ -189,7 +197,11 @@ pub(super) fn once(global: &Global, args: &Run, terminal: &Terminal, round: Roun
         }
         VerifyError::Drive(DriveError::Stuck) => Failure::new(Exit::Internal.code(), "vplan::run", error.to_string()),
     })?;
-    drop((tree, judge));
+    let report = &verified.report;
+    if let Some(earlier) = earlier.as_ref().filter(|_| report.verdict == Verdict::Passed) {
+        earlier.keep(&verified.plan, &report.steps, &report.caveats);
+    }
+    drop((earlier, tree, judge));
     drop(question);
     withheld(&verified.report, terminal);
     match format {
