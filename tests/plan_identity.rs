@@ -9,7 +9,7 @@ const CONTRACT: &str = "vplan 1\ncheck lint: true\nwhenChangedAny \"src/**\" {\n
 fn project() -> Project {
     let project = Project::contract(CONTRACT);
     project.write("src/a", "a");
-    project.commit("more");
+    project.pushed(&project.commit("more"));
     project.git(&["checkout", "-q", "-b", "work"]);
     project.write("src/b", "b");
     project.commit("work");

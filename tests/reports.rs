@@ -76,7 +76,7 @@ fn hostile() -> Project {
         "vplan 1\ncheck ok: true\ncheck bad: ./bad.sh\ncheck later: false\ncheck soft {\n  run false\n  severity warning\n}\n",
     )]);
     project.script("bad.sh", HOSTILE);
-    project.commit("a script");
+    project.pushed(&project.commit("a script"));
     project.write("new.txt", "").write("bad.sh", HOSTILE.replace("exit 3", "exit 4"));
     project
 }

@@ -89,6 +89,7 @@ fn text(merged: &Merged, terminal: &Terminal, color: bool) -> String {
     if terminal.quiet && report.exit_code == 0 {
         return text;
     }
+    text.push_str(&render::compared(report.compared.as_ref(), color));
     text.push_str(&render::caveats(&report.caveats, color));
     for shard in &report.shards {
         let name = format!("shard {} of {}", shard.index, report.shards.len());
