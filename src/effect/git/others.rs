@@ -125,20 +125,21 @@ fn look_into<'e>(
             kind => kind,
         };
         match kind {
-            FileType::Directory => {
-                // Of a submodule, what is in it is compared with its own commit.
-                if tracked.is_none_or(|entry| entry.mode != SUBMODULE) && !is_ignored(dir.rules.as_ref(), &path, true) {
-                    path.push(b'/');
-                    let below = dir.below(&path);
-                    open.push(Open { path, rules: dir.rules.clone(), tracked: below });
-                }
+            // Of a submodule, what is in it is compared with its own commit.
+            FileType::Directory
+                if tracked.is_none_or(|entry| entry.mode != SUBMODULE)
+                    && !is_ignored(dir.rules.as_ref(), &path, true) =>
+            {
+                path.push(b'/');
+                let below = dir.below(&path);
+                open.push(Open { path, rules: dir.rules.clone(), tracked: below });
             }
-            FileType::RegularFile | FileType::Symlink => {
-                if tracked.is_none() && !is_ignored(dir.rules.as_ref(), &path, false) {
-                    found.push(path);
-                }
+            FileType::RegularFile | FileType::Symlink
+                if tracked.is_none() && !is_ignored(dir.rules.as_ref(), &path, false) =>
+            {
+                found.push(path);
             }
-            // No content.
+            // Known already, or ignored, or without content.
             _ => {}
         }
     }
