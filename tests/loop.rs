@@ -90,18 +90,62 @@ fn confirmations() {
     let contract = format!("gate {{\n  confirmations 3\n}}\n{CHECK}");
     let project = project(&contract, "echo \"$VPLAN_SUBJECT\" > ../subject\necho ok > flag\n");
     let answer = loops(&project, &["--subject", "M 1"]).exits(0).json();
-    assert_eq!(each(&answer, "/decision"), ["retry", "reverify", "reverify", "complete"]);
-    assert_eq!((&answer["subject"], &answer["report"]["counter"]), (&json!("M 1"), &json!(3)));
-    assert_eq!((turns(&project), project.read("../subject").as_str()), (1, "M 1\n"));
+    assert_eq!(each(&answer, "/decision"), ["retry", "reverify"], "nothing runs again for a review");
+    assert_eq!((&answer["stop"], &answer["decision"]), (&json!("passed"), &json!("complete")));
+    assert_eq!((&answer["subject"], &answer["counter"], &answer["required"]), (&json!("M 1"), &json!(3), &json!(3)));
+    assert_eq!((&answer["report"]["counter"], &answer["report"]["decision"]), (&json!(3), &json!("complete")));
+    let reviews = answer["rounds"][1]["reviews"].as_array().unwrap().clone();
+    let seen: Vec<_> = reviews.iter().map(|r| (r["confirmed"].clone(), r["counter"].clone())).collect();
+    assert_eq!(seen, [(json!(true), json!(2)), (json!(true), json!(3))]);
+    assert_eq!((turns(&project), project.read("../subject").as_str()), (3, "M 1\n"));
     project.run(&["gate", "show", "--check"]).exits(0).says("M 1 3/3 [●●●] complete");
-    // Without a subject nothing is confirmed.
+    // Without a subject it is as much work.
     project.write("flag", "bad\n");
     let answer = loops(&project, &[]).exits(0).json();
-    assert_eq!(each(&answer, "/decision"), ["retry", "advance"]);
+    assert_eq!(each(&answer, "/decision"), ["retry", "reverify"]);
+    assert_eq!(
+        (&answer["decision"], &answer["counter"], &answer["required"]),
+        (&json!("advance"), &json!(3), &json!(3))
+    );
+    assert!(answer.get("subject").is_none() && answer["report"].get("subject").is_none());
+    assert_eq!(turns(&project), 6);
+}
+
+#[test]
+fn a_review_is_asked_for() {
+    for (form, begins) in [("md", "## review 1 of 2\n"), ("text", "review 1 of 2\n"), ("json", "{\"counter\":1,")] {
+        let contract = format!("gate {{\n  confirmations 2\n}}\n{CHECK}");
+        let project =
+            project(&contract, "cat > ../got\ncp \"$VPLAN_FEEDBACK\" ../file\necho $VPLAN_TURN >> ../asked\n");
+        project.write("flag", "ok\n");
+        let answer = loops(&project, &["--feedback", form]).exits(0).json();
+        let got = project.read("../got");
+        assert!(got.starts_with(begins) && got.contains("as a reviewer"), "{form}: {got}");
+        assert_eq!((got, project.read("../asked").as_str()), (project.read("../file"), "review\n"));
+        assert_eq!(answer["rounds"][0]["reviews"][0]["turn"]["outcome"], "exited");
+    }
 }
 
 #[test]
 fn one_that_does_nothing() {
+    for (gate, flags, exit, stop, decision, turned) in [
+        ("retries 9", &["--subject", "S"][..], 22, "no_change", "escalate", 1),
+        ("retries 9", &[], 22, "no_change", "escalate", 1),
+        ("retries 1\n  on-exhausted allow", &[], 22, "no_change", "escalate", 1),
+        ("retries 0", &[], 21, "exhausted", "fail", 0),
+    ] {
+        let project = project(&format!("gate {{\n  {gate}\n}}\n{CHECK}"), "cat > /dev/null\n");
+        let answer = loops(&project, flags).exits(exit).json();
+        assert_eq!((&answer["stop"], &answer["decision"]), (&json!(stop), &json!(decision)), "{gate}: {answer}");
+        assert_eq!((each(&answer, "/exitCode"), turns(&project)), (vec![json!(40)], turned), "{gate}");
+        if !flags.is_empty() {
+            project.run(&["gate", "show"]).exits(0).says("escalate");
+        }
+    }
+}
+
+#[test]
+fn one_that_repairs_nothing() {
     for (gate, subject, exit, stop, decision, rounds) in [
         ("retries 9", true, 22, "escalated", "escalate", 3),
         ("retries 9", false, 22, "escalated", "escalate", 3),
@@ -114,19 +158,17 @@ fn one_that_does_nothing() {
         ("retries 1\n  on-exhausted allow", true, 44, "exhausted", "advance", 2),
         ("retries 1\n  on-exhausted allow", false, 44, "exhausted", "advance", 2),
     ] {
-        let project = project(&format!("gate {{\n  {gate}\n}}\n{CHECK}"), "cat > /dev/null\n");
+        let project = project(&format!("gate {{\n  {gate}\n}}\n{CHECK}"), "echo more >> other\n");
         let flags: &[&str] = if subject { &["--subject", "S"] } else { &[] };
         let answer = loops(&project, flags).exits(exit).json();
         let context = format!("{gate} {subject}: {answer}");
         assert_eq!((&answer["stop"], &answer["decision"]), (&json!(stop), &json!(decision)), "{context}");
         assert_eq!(answer["exitCode"], exit, "{context}");
         assert_eq!(each(&answer, "/exitCode"), vec![json!(40); rounds], "{context}");
-        let mut unchanged = vec![json!(true); rounds];
-        unchanged[0] = json!(false);
-        assert_eq!(each(&answer, "/noChange"), unchanged, "{context}");
-        unchanged.rotate_left(1);
-        unchanged[rounds - 1] = Value::Null;
-        assert_eq!(each(&answer, "/fix/noChange"), unchanged, "{context}");
+        assert_eq!(each(&answer, "/noChange"), vec![json!(false); rounds], "{context}");
+        let mut changed = vec![json!(false); rounds];
+        changed[rounds - 1] = Value::Null;
+        assert_eq!(each(&answer, "/fix/noChange"), changed, "{context}");
         assert_eq!(turns(&project), rounds - 1);
     }
 }
@@ -135,7 +177,7 @@ fn one_that_does_nothing() {
 fn one_that_makes_it_worse() {
     let contract = format!("gate {{\n  retries 9\n}}\n{CHECK}check b: test -e good\n");
     let project = project(&contract, "rm -f good\necho worse >> flag\n");
-    project.write("good", "");
+    project.write("good", "").commit("good");
     let answer = loops(&project, &["--keep-going"]).exits(22).json();
     // Another failure is another one; three times that one is enough.
     assert_eq!(each(&answer, "/attempt"), [1, 2, 3, 4]);
@@ -153,11 +195,11 @@ fn a_limit_of_rounds() {
 #[test]
 fn one_that_hangs() {
     let project = project(&format!("gate {{\n  retries 1\n}}\n{CHECK}"), "echo here\nsleep 614161 &\nwait\n");
-    let answer = loops(&project, &["--fix-timeout", "1s"]).exits(21).json();
-    assert_eq!(each(&answer, "/fix/outcome"), [json!("timed_out"), Value::Null]);
-    assert_eq!(each(&answer, "/fix/noChange"), [json!(true), Value::Null]);
+    let answer = loops(&project, &["--fix-timeout", "1s"]).exits(22).json();
+    assert_eq!(each(&answer, "/fix/outcome"), ["timed_out"]);
+    assert_eq!(each(&answer, "/fix/noChange"), [true]);
     eventually("nobody is left", || !anybody_in(&project));
-    assert_eq!(answer["stop"], "exhausted");
+    assert_eq!(answer["stop"], "no_change");
 }
 
 #[test]
@@ -230,7 +272,8 @@ fn an_edited_contract_may_be_allowed() {
 #[test]
 fn commits_hide_nothing() {
     let contract = "gate {\n  retries 1\n}\nwhenChangedAny \"src/**\" {\n  check a: sh check.sh\n}\n";
-    let commit = "git add -A && git -c user.name=f -c user.email=f@example.org commit -q -m fixed\n";
+    let commit =
+        "echo more >> other && git add -A && git -c user.name=f -c user.email=f@example.org commit -q -m fixed\n";
     for (flags, exit, stop) in [
         (&[][..], 21, "exhausted"),
         (&["--base", "HEAD"], 21, "exhausted"),
@@ -337,7 +380,7 @@ fn an_interrupt() {
 #[test]
 fn an_interrupt_of_a_later_round() {
     let contract = "check a {\n  shell if test -e ../second; then touch ../there; sleep 614166; fi; exit 1\n}\n";
-    let project = project(contract, "touch ../second\n");
+    let project = project(contract, "touch ../second\necho more >> other\n");
     let args = ["loop", "--fix", "sh ../fix.sh", "--all", "--format", "json", "--subject", "S"];
     let mut command = project.vplan(&args).command();
     let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();

@@ -11,7 +11,7 @@ use crate::effect::ledger::{LedgerError, LedgerFile, PATIENCE};
 use crate::effect::load::Site;
 use crate::effect::records::wall_clock;
 use crate::ledger::began::Began;
-use crate::ledger::round::{About, Change, Recorded, Round as Ended, Said, record};
+use crate::ledger::round::{About, Change, Recorded, Round as Ended, Said, Scope, record};
 use crate::ledger::signature::signature;
 use crate::ledger::{Ledger, Status, Terms, wrong_name};
 use crate::run::report::{Decision, Report};
@@ -124,9 +124,11 @@ impl<'k> Keeper<'k> {
         memory: Option<&'k RefCell<Ledger>>,
         session: &Session,
         held: Option<Held>,
+        scope: Scope,
     ) -> Result<Option<Self>, Failure> {
         let today = || Terms::of(session.contract().map(|c| &c.gate));
-        let (mut terms, about) = held.map_or_else(|| (today(), About::default()), |held| (held.terms, held.about));
+        let own = || About { scope, ..About::default() };
+        let (terms, about) = held.map_or_else(|| (today(), own()), |held| (held.terms, held.about));
         let (keeping, attempt, subject) = match (&round.subject, memory) {
             (Some(subject), _) => {
                 named(subject)?;
@@ -134,11 +136,7 @@ impl<'k> Keeper<'k> {
                 let attempt = file.read()?.attempt(subject);
                 (Keeping::File(file), attempt, subject.clone())
             }
-            (None, Some(ledger)) => {
-                // Without a subject there is nothing that could be confirmed more than once.
-                terms.confirmations = 1;
-                (Keeping::Memory(ledger), ledger.borrow().attempt(""), String::new())
-            }
+            (None, Some(ledger)) => (Keeping::Memory(ledger), ledger.borrow().attempt(""), String::new()),
             (None, None) => return Ok(None),
         };
         let status = round.status.map(Status::from);
@@ -179,24 +177,7 @@ impl<'k> Keeper<'k> {
             verdict: report.verdict,
         };
         match self.note(Change::Auto, said, tree) {
-            Ok(recorded) => {
-                if has_subject {
-                    report.counter = Some(recorded.counter);
-                    report.exit_code = recorded.exit(report.exit_code);
-                    report.others = Some(recorded.others);
-                    report.required = Some(recorded.required);
-                }
-                let advance = !has_subject && recorded.decision == Decision::Complete;
-                report.attempt = recorded.attempt;
-                report.decision = if advance { Decision::Advance } else { recorded.decision };
-                report.decision_reason = recorded.reason.map(|r| r.word().to_owned());
-                report.no_change = Some(recorded.no_change);
-                report.retries_remaining = recorded.retries_remaining;
-                if let Some(feedback) = &mut report.feedback {
-                    feedback.attempt_number = recorded.attempt;
-                    feedback.retries_remaining = recorded.retries_remaining;
-                }
-            }
+            Ok(recorded) => self.tell(recorded, report),
             Err(failure) => {
                 // What is not recorded is not confirmed, however green it is.
                 report.decision = Decision::Escalate;
@@ -204,6 +185,29 @@ impl<'k> Keeper<'k> {
                 report.exit_code = failure.exit;
                 self.fault.replace(Some(failure));
             }
+        }
+    }
+
+    /// Puts what was recorded into the report.
+    pub fn tell(&self, recorded: Recorded, report: &mut Report) {
+        let has_subject = matches!(self.keeping, Keeping::File(_));
+        if has_subject || self.confirms() {
+            report.counter = Some(recorded.counter);
+            report.required = Some(recorded.required);
+        }
+        if has_subject {
+            report.exit_code = recorded.exit(report.verdict_code.unwrap_or(report.exit_code));
+            report.others = Some(recorded.others);
+        }
+        let advance = !has_subject && recorded.decision == Decision::Complete;
+        report.attempt = recorded.attempt;
+        report.decision = if advance { Decision::Advance } else { recorded.decision };
+        report.decision_reason = recorded.reason.map(|r| r.word().to_owned());
+        report.no_change = Some(recorded.no_change);
+        report.retries_remaining = recorded.retries_remaining;
+        if let Some(feedback) = &mut report.feedback {
+            feedback.attempt_number = recorded.attempt;
+            feedback.retries_remaining = recorded.retries_remaining;
         }
     }
 
@@ -261,6 +265,33 @@ impl<'k> Keeper<'k> {
         let about = About { began: Some(began), ..About::default() };
         let subject = subject.to_owned();
         Ok(Self { keeping, subject, status: None, terms, attempt: 1, about, fault: RefCell::default() })
+    }
+
+    /// Who records that work which has passed was looked at again.
+    ///
+    /// # Errors
+    /// As [`Keeper::open`].
+    pub fn of_review(
+        global: &Global,
+        subject: Option<&str>,
+        memory: &'k RefCell<Ledger>,
+        session: &Session,
+    ) -> Result<Self, Failure> {
+        let keeping = match subject {
+            Some(_) => Keeping::File(LedgerFile::new(state(global, &session.site)?)),
+            None => Keeping::Memory(memory),
+        };
+        let terms = Terms::of(session.contract().map(|c| &c.gate));
+        let subject = subject.unwrap_or_default().to_owned();
+        Ok(Self {
+            keeping,
+            subject,
+            status: None,
+            terms,
+            attempt: 1,
+            about: About::default(),
+            fault: RefCell::default(),
+        })
     }
 
     /// Why the round could not be recorded, if it could not.

@@ -6,9 +6,11 @@ use super::process::program::Root;
 use super::watch::Looked;
 use crate::base::change::ChangeSet;
 use crate::base::command::Env;
-use crate::base::word::Word;
+use crate::base::inert::inert;
+use crate::base::word::{Word, visible};
 use crate::check::Kind;
-use crate::check::evidence::Evidence;
+use crate::check::evidence::{Captured, Evidence};
+use crate::effect::files::read_plain;
 use crate::effect::patient::openat;
 use crate::plan::request::{Mode, RequestRecord, Risk};
 use crate::plan::step::empty;
@@ -19,6 +21,7 @@ use crate::run::state::RunState;
 use rustix::fd::AsFd as _;
 use rustix::fs::{CWD, Mode as FileMode, OFlags};
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -26,6 +29,12 @@ use std::sync::Arc;
 const ID: &str = "@fix";
 /// How much of what it said last is shown, in bytes.
 const SAID: usize = 2048;
+/// How its last line begins when it does not go on.
+const STUCK: &str = "STUCK:";
+/// How much of its reason is shown, in characters.
+const REASON: usize = 500;
+/// The largest reason that is read, in bytes.
+const WRITTEN: u64 = 64 << 10;
 
 /// A fixer, and what it is given.
 pub struct Fixer<'a> {
@@ -47,6 +56,8 @@ pub struct Fixer<'a> {
     pub max_output: u64,
     /// The folder for its log.
     pub logs: &'a Path,
+    /// The file that it may write to say that it does not go on.
+    pub stuck: &'a Path,
 }
 
 /// What came of it.
@@ -62,6 +73,8 @@ pub struct Fixed {
     pub log: Option<String>,
     /// The end of what it said, safe to show: on standard error, or else on standard output.
     pub said: String,
+    /// Why it does not go on, if it says that: one line, safe to show, without secrets.
+    pub stuck: Option<String>,
 }
 
 /// How a fixer ended.
@@ -89,6 +102,10 @@ pub enum How {
 pub fn fix(fixer: Fixer<'_>) -> Result<Fixed, DriveError> {
     let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let logs = openat(CWD, fixer.logs, flags, FileMode::empty()).map_err(std::io::Error::from)?;
+    match std::fs::remove_file(fixer.stuck) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(DriveError::Setup(error)),
+        _ => {}
+    }
     let plan = Arc::new(plan(&fixer));
     let mut driver = Driver::new(None, fixer.environment.granted().capabilities_kept)?;
     let (mut state, first) = RunState::new(Arc::clone(&plan), BTreeMap::new(), driver.clock().now());
@@ -119,6 +136,13 @@ pub fn fix(fixer: Fixer<'_>) -> Result<Fixed, DriveError> {
     if let Some(signal) = interrupted {
         fixed.how = How::Interrupted(signal);
     }
+    if let Some(text) = written(fixer.stuck) {
+        let secrets = plan.steps.first().map(|step| fixer.environment.of_step(fixer.root, step).secrets);
+        let masked = secrets.map_or(text.clone(), |secrets| secrets.mask(&text));
+        let lines = String::from_utf8_lossy(&masked).into_owned();
+        let first = lines.lines().find(|l| !l.trim().is_empty()).unwrap_or_default().trim();
+        fixed.stuck = Some(reason(first.strip_prefix(STUCK).unwrap_or(first)));
+    }
     Ok(fixed)
 }
 
@@ -132,7 +156,31 @@ fn seen(evidence: &Evidence) -> Fixed {
     };
     let stream = if evidence.stderr.is_blank() { &evidence.stdout } else { &evidence.stderr };
     let said = tail(stream, SAID);
-    Fixed { duration_ms: evidence.duration_ms, how, leaked: evidence.leaked, log: None, said }
+    let stuck = last_word(&evidence.stdout).or_else(|| last_word(&evidence.stderr));
+    Fixed { duration_ms: evidence.duration_ms, how, leaked: evidence.leaked, log: None, said, stuck }
+}
+
+/// What the last line of a stream says after `STUCK:`, if it begins so.
+fn last_word(stream: &Captured) -> Option<String> {
+    let text = inert(&stream.text());
+    let last = text.lines().rev().map(str::trim).find(|line| !line.is_empty())?;
+    last.strip_prefix(STUCK).map(reason)
+}
+
+/// A reason on one line.
+fn reason(text: &str) -> String {
+    let kept: String = text.trim().chars().take(REASON).collect();
+    let shown = visible(inert(kept.as_bytes()).trim().as_bytes());
+    if shown.is_empty() { "it gave no reason".to_owned() } else { shown }
+}
+
+/// What it wrote to say that it does not go on. Whatever lies there says so, even if it cannot be read.
+fn written(path: &Path) -> Option<Vec<u8>> {
+    match read_plain(path, WRITTEN) {
+        Ok(bytes) => Some(bytes),
+        Err(error) if error.kind() == ErrorKind::NotFound => None,
+        Err(error) => Some(format!("its reason cannot be read: {error}").into_bytes()),
+    }
 }
 
 /// A plan of one step.

@@ -75,6 +75,9 @@ pub enum Change {
 pub enum Said {
     /// Somebody says so.
     ByHand(Status),
+    /// Who looked at work that had passed left it as it was: nothing ran again. It confirms the files that the ledger knows, and no
+    /// others.
+    Reviewed,
     /// A run says so.
     Run {
         /// Its exit code, before anything is made of it here: only 0 is a pass.
@@ -178,7 +181,7 @@ pub fn record(ledger: &Ledger, terms: &Terms, round: &Round<'_>) -> (Ledger, Rec
         Change::Auto => ledger.contents.as_ref() != Some(&round.contents),
     };
     let before = ledger.entry(round.subject);
-    let heard = Heard::of(round, before);
+    let heard = Heard::of(round, before, changed);
     let mut next = ledger.clone();
     next.rounds = next.rounds.saturating_add(1);
     let attempt;
@@ -377,8 +380,22 @@ struct Heard {
 }
 
 impl Heard {
-    fn of(round: &Round<'_>, before: Option<&Entry>) -> Self {
+    fn of(round: &Round<'_>, before: Option<&Entry>, changed: bool) -> Self {
         match &round.said {
+            Said::Reviewed => {
+                let done = !changed && before.is_some_and(|e| e.status == Status::Done && e.reason.is_none());
+                Self {
+                    done,
+                    failed: false,
+                    failure: None,
+                    nothing: false,
+                    partial: false,
+                    run_id: before.and_then(|e| e.run_id.clone()),
+                    status: if done { Status::Done } else { Status::Continue },
+                    verdict: before.and_then(|e| e.verdict),
+                    verified: done,
+                }
+            }
             Said::ByHand(status) => {
                 let done = *status == Status::Done;
                 Self {

@@ -44,6 +44,8 @@ pub enum Code {
     HiddenFiles,
     /// Files are outside the sparse checkout.
     Sparse,
+    /// All of the change that a loop began with is gone.
+    ChangeGone,
     /// The gate asks for less than the one that the subject began with.
     GateWeakened,
     /// All work of earlier rounds of the subject is not there.
@@ -78,6 +80,7 @@ impl Code {
             Code::LeftBehind => "left_behind",
             Code::PartOfChange => "part_of_change",
             Code::Undone => "undone",
+            Code::ChangeGone => "change_gone",
             Code::ContractWeakened => "contract_weakened",
             Code::EmptyContract => "empty_contract",
             Code::HeadMoved => "head_moved",

@@ -33,14 +33,15 @@ pub struct Report {
     /// What held the steps' processes together: `subtree` or `group`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub containment: Option<String>,
-    /// How often the subject is confirmed now; absent without a subject.
+    /// How often the work is confirmed now; absent without a subject, but in a loop whose gate asks for more than one confirmation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counter: Option<u32>,
     /// How much of what was asked was verified.
     pub coverage: Coverage,
     /// What the caller should do.
     pub decision: Decision,
-    /// Why the decision is about more than this round: `stuck`, `same_failure`, `verification_failed_max_retries`.
+    /// Why the decision is about more than this round: `stuck`, `same_failure`, `verification_failed_max_retries`,
+    /// `nothing_applies`, `part_of_change`, `left_behind`; of a loop `change_gone`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision_reason: Option<String>,
     /// How long the run took, in milliseconds.
@@ -74,7 +75,7 @@ pub struct Report {
     /// Repairs of the plan that were looked at and not made, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refusals: Vec<Refusal>,
-    /// How many confirmations the subject needs; absent without one.
+    /// How many confirmations the work needs; absent where `counter` is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub required: Option<u32>,
     /// How many rounds are left.

@@ -3,6 +3,7 @@
 mod base;
 mod ci;
 mod judge;
+mod r#loop;
 mod names;
 mod plan;
 mod run;

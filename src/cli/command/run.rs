@@ -31,7 +31,9 @@ use crate::effect::terminal::same_stream;
 use crate::effect::tree::Beginning;
 use crate::effect::verify::{self, Seen, Verified, VerifyError, verify};
 use crate::effect::watch::watch;
+use crate::ledger::round::Scope;
 use crate::ledger::{Ledger, Terms};
+use crate::plan::caveat::Caveat;
 use crate::plan::shard::share;
 use crate::plan::{Plan, Step, scope::OUTSIDE};
 use crate::run::report::{Circumstances, Report, ShardRecord};
@@ -52,7 +54,7 @@ const TICK: Duration = Duration::from_millis(200);
 /// Whatever keeps the plan from being made or begun. A failed check is no error: its exit code is the answer.
 pub fn run(global: &Global, args: &Run, terminal: &Terminal) -> Result<u8, Failure> {
     let format = format(global, &[Format::Text, Format::Json])?;
-    let round = Round { format: Some(format), memory: None, look: &mut |_| Ok(()) };
+    let round = Round { format: Some(format), memory: None, look: &mut |_| Ok(Vec::new()) };
     once(global, args, terminal, round).map(|once| once.finish(args, terminal))
 }
 
@@ -62,8 +64,8 @@ pub(super) struct Round<'r> {
     pub format: Option<Format>,
     /// What is remembered of earlier rounds where there is no subject.
     pub memory: Option<&'r RefCell<Ledger>>,
-    /// Has a look before anything runs.
-    pub look: &'r mut dyn FnMut(&Session) -> Result<(), Failure>,
+    /// Has a look before anything runs, and says what there is to say.
+    pub look: &'r mut dyn FnMut(&Session) -> Result<Vec<Caveat>, Failure>,
 }
 
 /// Runs the plan for this change, records the round, and prints the report.
@@ -98,13 +100,16 @@ pub(super) fn once(global: &Global, args: &Run, terminal: &Terminal, round: Roun
             (session, plan, None)
         }
     };
-    look(&session)?;
+    let said = look(&session)?;
     expected(args, &whole)?;
     let held = match &subject {
         Some(subject) => Some(subject.hold(global, &session, &args.request, &whole, saved_plan.is_some())?),
         None => None,
     };
     whole.caveats.extend(held.iter().flat_map(|held| held.caveats.clone()));
+    let is_said = |c: &Caveat, plan: &Plan| plan.caveats.iter().any(|s| (s.code, &s.files) == (c.code, &c.files));
+    let more: Vec<Caveat> = said.into_iter().filter(|c| !is_said(c, &whole)).collect();
+    whole.caveats.extend(more);
     attach(&mut whole, of_run(&session, global, args, memory.is_some(), held.as_ref())?);
     let (plan, shard) = match args.saved.shard {
         Some(shard) => {
@@ -120,7 +125,9 @@ pub(super) fn once(global: &Global, args: &Run, terminal: &Terminal, round: Roun
 
     session.git().iter().for_each(|git| git.keep());
     let beginning = Beginning::look(session.git());
-    let keeper = Keeper::open(global, &args.round, memory, &session, held)?;
+    let nothing = plan.steps.is_empty() && plan.rewrites.is_empty();
+    let scope = if nothing { Scope::Nothing } else { Scope::Whole };
+    let keeper = Keeper::open(global, &args.round, memory, &session, held, scope)?;
     let retries = Terms::of(session.contract().map(|c| &c.gate)).retries;
     let attempt = keeper.as_ref().map_or((args.attempt, retries), Keeper::attempt);
     let own = [&args.events, &args.records, &args.reports.junit, &args.reports.sarif];

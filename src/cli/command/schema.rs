@@ -89,7 +89,11 @@ const ALL: &[Kind] = &[
         "feedback",
         "what failed and what to do about it; also what `loop --feedback json` hands to a fixer",
         &["feedback"],
-        &[of::<crate::run::feedback::Feedback>, of::<super::r#loop::Unexplained<'static>>],
+        &[
+            of::<crate::run::feedback::Feedback>,
+            of::<super::r#loop::Unexplained<'static>>,
+            of::<super::r#loop::ReviewRequest<'static>>,
+        ],
     ),
     written("fmt", "the layout of contracts", &["fmt"], &[of::<super::fmt::Document<'static>>]),
     written(

@@ -1,0 +1,207 @@
+//! Is what is verified still what was asked for in the first round? The same contract, the same base, the same change.
+
+use crate::base::canon::Digest;
+use crate::base::path::RepoPath;
+use crate::cli::args::{Allowed, Global};
+use crate::cli::error::Failure;
+use crate::cli::session::{Session, gather_from};
+use crate::cli::subject::by_default;
+use crate::effect::changes::ChangeSource;
+use crate::effect::git::object::Oid;
+use crate::effect::lockfile;
+use crate::ledger::undone::{Trace, undone};
+use crate::plan::caveat::{Caveat, Code, Effect};
+use crate::plan::request::{ChangedFrom, ChangedIn};
+use crate::run::verdict::Exit;
+
+/// The contract is another one.
+pub(super) const CHANGED: &str = "vplan::loop::contract_changed";
+/// HEAD is another one.
+pub(super) const MOVED: &str = "vplan::loop::history_changed";
+/// Nothing is left of the change.
+pub(super) const GONE: &str = "vplan::loop::change_gone";
+
+/// What must not change while the loop runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Pin {
+    contract: Option<Digest>,
+    imports: Vec<(String, Digest)>,
+    /// Of the lock's bytes, or why it cannot be read.
+    lock: Result<Option<Digest>, String>,
+}
+
+impl Pin {
+    fn of(session: &Session) -> Self {
+        let contract = session.contract();
+        let imports = contract.map(|c| c.imports.iter().map(|i| (i.name.clone(), i.digest.clone())).collect());
+        let revision = session.loaded.as_ref().and_then(|l| l.revision.as_ref());
+        let lock = lockfile::read(&session.site, &lockfile::beside(&session.contract_path), revision);
+        let lock = lock.map(|l| l.text.map(|text| Digest::of(text.as_bytes()))).map_err(|e| e.to_string());
+        Self { contract: contract.map(|c| c.digest.clone()), imports: imports.unwrap_or_default(), lock }
+    }
+}
+
+/// What a loop knows of its first round.
+#[derive(Debug)]
+pub(super) struct Watch {
+    /// Whether another contract may be verified.
+    allowed: Option<Allowed>,
+    pin: Option<Pin>,
+    /// HEAD in the first round, where it matters.
+    head: Option<Option<Oid>>,
+    /// The change that the loop began with.
+    work: Option<Work>,
+    /// The contract has changed since the round before.
+    pub changed: bool,
+    /// The files of that change that are as at the base again.
+    pub undone: Vec<RepoPath>,
+}
+
+impl Watch {
+    /// Before the first round.
+    pub(super) fn new(allowed: Option<Allowed>) -> Self {
+        Self { allowed, pin: None, head: None, work: None, changed: false, undone: Vec::new() }
+    }
+
+    /// What the changed files are compared with, where that is a commit.
+    pub(super) fn base(&self) -> Option<&Oid> {
+        self.work.as_ref()?.base.as_ref()
+    }
+
+    /// Looks before a round runs.
+    ///
+    /// # Errors
+    /// Another contract or another HEAD (exit 22), a change that is gone (exit 40), or one that cannot be known any more (exit 2).
+    pub(super) fn look(&mut self, global: &Global, session: &Session) -> Result<Vec<Caveat>, Failure> {
+        let now = Pin::of(session);
+        match &self.pin {
+            Some(before) if *before != now && !is_allowed(self.allowed.as_ref(), session) => {
+                return Err(Failure::new(
+                    Exit::Escalated.code(),
+                    CHANGED,
+                    "the fixer changed the contract, what it imports, or its lock",
+                )
+                .help("look at the change; `--allow-contract-change` goes on under the new contract"));
+            }
+            Some(before) => self.changed |= *before != now,
+            None => {}
+        }
+        self.pin = Some(now);
+        self.same_head(session)?;
+        let Some(work) = &self.work else {
+            self.work = Some(Work::of(global, session)?);
+            return Ok(Vec::new());
+        };
+        let (files, caveats) = work.look(session)?;
+        self.undone = files;
+        match caveats.iter().find(|c| c.code == Code::ChangeGone) {
+            Some(gone) => Err(Failure::new(Exit::Failed.code(), GONE, gone.message.clone())
+                .help("look for the work in `git stash list`, `git reflog` and other branches")),
+            None => Ok(caveats),
+        }
+    }
+
+    /// A commit takes its files out of what is staged, and nothing says which.
+    fn same_head(&mut self, session: &Session) -> Result<(), Failure> {
+        let from = session.request.changed_from.as_ref();
+        if !matches!(from, Some(ChangedFrom::Staged | ChangedFrom::WorkTree)) {
+            return Ok(());
+        }
+        let now = session.git().and_then(|git| git.head().ok().flatten());
+        match &self.head {
+            // `--base` takes over where there was a commit.
+            Some(before) if *before != now => {
+                Err(Failure::new(Exit::Escalated.code(), MOVED, "HEAD is not what it was in the first round")
+                    .help("a fixer changes files, and leaves it to others to commit them"))
+            }
+            Some(_) => Ok(()),
+            None => {
+                self.head = Some(now);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Whether another contract than that of the first round may be verified.
+fn is_allowed(allowed: Option<&Allowed>, session: &Session) -> bool {
+    match allowed {
+        None => false,
+        Some(Allowed::Any) => true,
+        Some(Allowed::Contract(digest)) => session.contract().is_some_and(|c| c.identity() == *digest),
+    }
+}
+
+/// The change that a loop began with.
+#[derive(Debug)]
+struct Work {
+    /// What the request compares with.
+    base: Option<Oid>,
+    /// What the change is compared with, where the request is not about what git says of it.
+    own_base: Option<Oid>,
+    /// What differed from the base.
+    trace: Trace,
+    /// What there was to say of the base.
+    caveats: Vec<Caveat>,
+}
+
+impl Work {
+    fn of(global: &Global, session: &Session) -> Result<Self, Failure> {
+        let own_base = match tells(session) {
+            true => None,
+            false => {
+                by_default(global, &session.site, session.loaded.as_ref()).ok().flatten().map(|place| place.commit)
+            }
+        };
+        let codes = [Code::BaseUnknown, Code::EarlierPushes, Code::WholeTree];
+        let caveats = session.gathered.caveats.iter().filter(|c| codes.contains(&c.code)).cloned().collect();
+        let trace = Trace { head: String::new(), more: false, paths: Vec::new() };
+        let mut work = Self { base: session.gathered.base, own_base, trace, caveats };
+        work.trace.paths = work.paths(session)?;
+        Ok(work)
+    }
+
+    /// The files that differ from the base now.
+    fn paths(&self, session: &Session) -> Result<Vec<RepoPath>, Failure> {
+        let own;
+        let changes = match (&self.own_base, tells(session)) {
+            (_, true) => &session.request.changed,
+            (Some(base), false) => {
+                let place = ChangedIn::WorkTree;
+                let source = ChangeSource::Recorded { place, base: Some(base.to_string()) };
+                own = gather_from(&session.site, Some(&source))?;
+                &own.changes
+            }
+            (None, false) => return Ok(Vec::new()),
+        };
+        Ok(changes.files().iter().map(|file| file.path.clone()).collect())
+    }
+
+    /// The files that are as at the base again, and what there is to say.
+    fn look(&self, session: &Session) -> Result<(Vec<RepoPath>, Vec<Caveat>), Failure> {
+        let now = self.paths(session)?;
+        let mut caveats = self.caveats.clone();
+        for caveat in caveats.iter_mut().filter(|_| !now.is_empty()) {
+            caveat.effect = caveat.effect.min(Effect::Narrows);
+        }
+        let found = undone([&self.trace], |path| now.binary_search(path).is_ok());
+        let Some(found) = found else { return Ok((Vec::new(), caveats)) };
+        let caveat = if found.all {
+            let message = "nothing is left of the change that the loop began with: all of its files are as at the base, or hidden";
+            Caveat::new(Code::ChangeGone, Effect::Incomplete, message)
+        } else if found.tests {
+            let message = "files that the first round changed are as at the base again, test files among them";
+            Caveat::new(Code::Undone, Effect::Narrows, message)
+        } else {
+            Caveat::new(Code::Undone, Effect::Note, "files that the first round changed are as at the base again")
+        };
+        caveats.push(caveat.about(found.files.clone()));
+        Ok((found.files, caveats))
+    }
+}
+
+/// Whether the request is about what git says of the change.
+fn tells(session: &Session) -> bool {
+    let from = session.request.changed_from.as_ref();
+    matches!(from, Some(ChangedFrom::WorkTree | ChangedFrom::Base(_) | ChangedFrom::Staged))
+}
