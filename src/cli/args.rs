@@ -221,6 +221,8 @@ pub enum Command {
     Gc(super::command::gc::Gc),
     /// Record rounds of work by hand, and show how subjects stand.
     Gate(super::command::gate::Gate),
+    /// Answer a coding agent's hooks: an agent that stops is sent back until its change is verified.
+    Hook(super::command::hook::Hook),
     /// Repair a list of commands, or a plan, of which one failed because the plan was wrong.
     Recover(Recover),
     /// Say why a command failed.

@@ -64,6 +64,7 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Command::Run(args) => command::run::run(&line.global, &args, &terminal),
         Command::Loop(args) => command::r#loop::run(&line.global, &args, &terminal),
         Command::Gate(args) => command::gate::run(&line.global, &args, &terminal),
+        Command::Hook(args) => command::hook::run(&line.global, &args, &terminal),
         Command::Merge(args) => command::merge::run(&line.global, &args, &terminal),
         Command::Feedback(args) => command::feedback::run(&line.global, &args, &terminal),
         Command::Diff(args) => command::diff::run(&line.global, &args, &terminal),

@@ -2,6 +2,7 @@
 
 mod base;
 mod ci;
+mod hook;
 mod judge;
 mod r#loop;
 mod names;

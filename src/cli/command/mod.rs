@@ -12,6 +12,7 @@ pub mod fmt;
 pub mod gc;
 pub mod gate;
 pub mod help;
+pub mod hook;
 pub mod import;
 pub mod init;
 pub mod lock;

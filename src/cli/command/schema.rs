@@ -110,6 +110,12 @@ const ALL: &[Kind] = &[
     ),
     written("gc", "records that were removed", &["gc"], &[of::<super::gc::Document>]),
     written(
+        "hook-session",
+        "what is remembered of the start of an agent's session: sessions/ of the state directory",
+        &[],
+        &[of::<super::hook::Record>],
+    ),
+    written(
         "import",
         "another tool's configuration as a contract",
         &["import"],

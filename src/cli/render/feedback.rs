@@ -103,6 +103,12 @@ pub fn code(foreign: &str) -> String {
     format!("{fence}{gap}{shown}{gap}{fence}")
 }
 
+/// Foreign lines as Markdown: a fence, out of which nothing in them gets.
+#[must_use]
+pub fn block(foreign: &str) -> String {
+    Markdown.block(foreign)
+}
+
 /// How many backticks stand together at most.
 fn longest_run(text: &str) -> usize {
     let (mut longest, mut run) = (0, 0);

@@ -168,6 +168,29 @@ pub fn may_lead_into(folder: &Path, root: &Path) -> bool {
     inside || ["/proc", "/dev/fd"].iter().any(|own| folder.starts_with(own)) || folder.starts_with(root)
 }
 
+/// Whether this process may change a file, or put another one in its place.
+#[must_use]
+pub fn is_writable(path: &Path) -> bool {
+    let may = |path: &Path| rustix::fs::access(path, rustix::fs::Access::WRITE_OK).is_ok();
+    may(path) || path.parent().is_some_and(may)
+}
+
+/// The names in a directory, sorted; none where it cannot be read.
+#[must_use]
+pub fn names_in(path: &Path) -> Vec<std::ffi::OsString> {
+    let mut names: Vec<_> = std::fs::read_dir(path).into_iter().flatten().flatten().map(|e| e.file_name()).collect();
+    names.sort();
+    names
+}
+
+/// Removes a file.
+///
+/// # Errors
+/// What the system reports.
+pub fn remove(path: &Path) -> io::Result<()> {
+    std::fs::remove_file(path)
+}
+
 /// All files below a directory of the repository, symlinks as themselves, sorted; without `.git` directories and the
 /// root's `.vplan`. A directory that cannot be read is an error: what is in it is not known.
 ///

@@ -272,7 +272,10 @@ impl Git {
     }
 
     /// The tree that stands for a branch without commits.
-    fn empty_tree(&self) -> Result<Oid, GitError> {
+    ///
+    /// # Errors
+    /// What git says.
+    pub fn empty_tree(&self) -> Result<Oid, GitError> {
         let format = self.ask(&["rev-parse", "--show-object-format"])?;
         let length = if format.trim_ascii_end() == b"sha256" { 32 } else { 20 };
         Oid::empty_tree(length).ok_or_else(|| GitError::Unreadable("rev-parse".to_owned()))

@@ -1,0 +1,49 @@
+//! Which files that judge or send back an agent are not what they were when its work began?
+
+use super::available;
+use crate::base::canon::Digest;
+use crate::base::path::RepoPath;
+use crate::cli::args::Global;
+use crate::effect::files::read_plain;
+use crate::effect::git::object::Oid;
+use crate::effect::load::{Site, contract_path};
+use crate::effect::lockfile::beside;
+use crate::effect::since::Since;
+use std::path::Path;
+
+/// The settings in the repository in which an agent's hooks may be.
+pub(super) const SETTINGS: [&str; 2] = [".claude/settings.json", ".claude/settings.local.json"];
+/// The largest that is read, in bytes.
+pub(super) const MOST: u64 = 4 << 20;
+
+/// The settings as they are now.
+pub(super) fn settings(root: &Path) -> Vec<(String, Option<String>)> {
+    let digest = |path: &str| read_plain(&root.join(path), MOST).ok().map(|bytes| Digest::of(&bytes).to_string());
+    SETTINGS.iter().map(|path| ((*path).to_owned(), digest(path))).collect()
+}
+
+/// The files that have changed, a line each.
+pub(super) fn changed(
+    global: &Global,
+    site: &Site,
+    base: Option<&Oid>,
+    then: &[(String, Option<String>)],
+) -> Vec<String> {
+    let mut lines = Vec::new();
+    let own = contract_path(site, global.contract.as_deref()).ok();
+    if let (Some(git), Some(base), Some(path)) = (available(site), base, own) {
+        let since = Since { root: &site.root, git, commit: base, changes: None, state: None };
+        let tracked = then.is_empty().then(|| RepoPath::from_exact(SETTINGS.first()?.as_bytes())).flatten();
+        let files = [(Some(path.clone()), "the contract"), (Some(beside(&path)), "its lock"), (tracked, "the hook")];
+        for (path, what) in files {
+            if let Some(path) = path.filter(|path| since.is_same(std::slice::from_ref(path), true) == Some(false)) {
+                lines.push(format!("`{path}` ({what})"));
+            }
+        }
+    }
+    let now = settings(&site.root);
+    for (path, _) in then.iter().filter(|old| !now.contains(old)) {
+        lines.push(format!("`{path}` (the hook)"));
+    }
+    lines
+}
