@@ -34,6 +34,7 @@ fn kept(pool: &Pool, root: &Root, secrets: &Secrets, max_output: u64, buffer: &m
         max_output,
         live: None,
         formats: &[],
+        limit_ms: u64::MAX,
     };
     let start = Instant::now();
     let mut attempt = Attempt::begin(pool, &what).unwrap_or_else(|tried| panic!("{tried:?}"));

@@ -336,8 +336,9 @@ fn it_begins_at_the_default_base() {
 /// No default branch is known: nothing is green that could only be so because commits were not looked at.
 #[test]
 fn head_as_base_is_said_in_each_round() {
+    let contract = gate("same-failure 9\n  retries 9");
     let files = [
-        ("contracts/verify.vplan", &gate("same-failure 9\n  retries 9")),
+        ("contracts/verify.vplan", contract.as_str()),
         ("src/a", "ok\n"),
         (".gitignore", ".vplan\n"),
     ];
