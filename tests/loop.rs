@@ -177,7 +177,7 @@ fn one_that_repairs_nothing() {
 fn one_that_makes_it_worse() {
     let contract = format!("gate {{\n  retries 9\n}}\n{CHECK}check b: test -e good\n");
     let project = project(&contract, "rm -f good\necho worse >> flag\n");
-    project.write("good", "").commit("good");
+    project.write("good", "").write("kept", "").commit("good");
     let answer = loops(&project, &["--keep-going"]).exits(22).json();
     // Another failure is another one; three times that one is enough.
     assert_eq!(each(&answer, "/attempt"), [1, 2, 3, 4]);

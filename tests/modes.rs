@@ -67,25 +67,21 @@ fn hybrid_asks_in_turn() {
 }
 
 #[test]
-fn a_contract_that_is_missing_or_invalid_is_passed_over_by_no_mode() {
+fn a_contract_that_is_invalid_is_passed_over_by_no_mode_and_a_missing_one_where_there_is_a_proposer() {
     let project = project();
     let with = proposer(&project, r#"{"commands":["true"]}"#);
-    for (text, code) in [(None, "vplan::load::missing"), (Some("vplan 1\nchek a: true\n"), "vplan::contract::invalid")]
-    {
-        match text {
-            Some(text) => drop(project.write("contracts/verify.vplan", text)),
-            None => {
-                project.remove("contracts/verify.vplan");
-                project.commit("no contract");
-            }
-        }
-        for mode in ["llm", "hybrid", "contract"] {
-            let ran = project.run(&["run", "--mode", mode, "--proposer", &with, "--changed", "src/a.c"]);
-            ran.exits(3).warns(code);
-        }
+    let run = |mode| project.run(&["run", "--mode", mode, "--proposer", &with, "--changed", "src/a.c"]);
+    project.write("contracts/verify.vplan", "vplan 1\nchek a: true\n");
+    for mode in ["llm", "hybrid", "contract"] {
+        run(mode).exits(3).warns("vplan::contract::invalid");
     }
-    assert!(!project.exists("../question.json"), "nobody was asked");
     project.remove("contracts/verify.vplan");
+    project.commit("no contract");
+    run("contract").exits(3).warns("vplan::load::missing");
+    assert!(!project.exists("../question.json"), "nobody was asked");
+    for mode in ["llm", "hybrid"] {
+        run(mode).exits(0).says("there is no contract");
+    }
     project
         .run(&["run", "--mode", "llm", "--proposer", &with, "--changed", "src/a.c", "--command", "make test"])
         .exits(0)

@@ -49,7 +49,7 @@ impl<'a> Earlier<'a> {
         Some(Self {
             git,
             root: git.root().to_owned(),
-            base: base?.clone(),
+            base: *base?,
             head: git.head().ok()??,
             contract,
             changed: request.explicit.iter().chain(proposed).any(crate::base::command::Command::has_changed),

@@ -137,6 +137,8 @@ fn mutations(value: &Value, path: &str, out: &mut Vec<(String, Value)>, rebuild:
 
 fn is_annotation(path: &str) -> bool {
     ["/digest", "/request/changedFrom", "/policy/jobs", "/policy/failFast"].contains(&path)
+        || path.starts_with("/caveats")
+        || path.starts_with("/compared")
         || path.ends_with("/describe")
         || path.contains("/source/")
         || path.ends_with("/line")

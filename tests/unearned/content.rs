@@ -317,9 +317,12 @@ fn a_filter_runs_no_program_and_hides_nothing() {
     assert!(!project.exists("../ran"), "a filter ran");
 }
 
+/// A way to hide a file, by its name.
+type Hide = (&'static str, fn(&Project));
+
 #[test]
 fn files_that_only_local_rules_hide() {
-    let hide: [(&str, fn(&Project)); 6] = [
+    let hide: [Hide; 6] = [
         (".git/info/exclude", |p| _ = p.write(".git/info/exclude", "bad*\n")),
         ("core.excludesFile", |p| {
             p.write(".git/x", "/src/bad*\n").git(&["config", "core.excludesFile", ".git/x"]);

@@ -76,9 +76,14 @@ fn entry(project: &Project, session: &str) -> Value {
     shown["subjects"].as_array().unwrap().iter().find(|s| s["subject"] == name.as_str()).cloned().unwrap_or_default()
 }
 
+/// What is done to a project, by its name.
+type Act<'a> = (&'a str, &'a dyn Fn(&Project));
+/// The same, with what the agent is told.
+type State<'a> = (&'a str, &'a str, &'a dyn Fn(&Project));
+
 #[test]
 fn a_commit_hides_nothing() {
-    let acts: [(&str, &dyn Fn(&Project)); 5] = [
+    let acts: [Act<'_>; 5] = [
         ("not committed", &|_| {}),
         ("commit", &|p| drop(p.commit("work"))),
         ("amend", &|p| {
@@ -243,7 +248,7 @@ fn an_unfinished_session_is_not_left_behind_by_a_new_one() {
 /// The states in which the script of an earlier vplan let go.
 #[test]
 fn what_keeps_the_run_from_its_work_sends_back() {
-    let states: [(&str, &str, &dyn Fn(&Project)); 10] = [
+    let states: [State<'_>; 10] = [
         ("a contract with a fault", "vplan check", &|p| {
             p.write("contracts/verify.vplan", "nonsense\n");
         }),
@@ -371,7 +376,7 @@ fn what_the_agent_reads_is_bounded_inert_and_names_what_failed() {
     }
     // Every foreign line is inside a fence that is closed.
     let fences: Vec<&str> = reason.lines().filter(|l| l.starts_with("`````")).collect();
-    assert!(fences.len() >= 2 && fences.len() % 2 == 0, "{reason}");
+    assert!(fences.len() >= 2 && fences.len().is_multiple_of(2), "{reason}");
 }
 
 #[test]

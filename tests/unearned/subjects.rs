@@ -337,11 +337,7 @@ fn it_begins_at_the_default_base() {
 #[test]
 fn head_as_base_is_said_in_each_round() {
     let contract = gate("same-failure 9\n  retries 9");
-    let files = [
-        ("contracts/verify.vplan", contract.as_str()),
-        ("src/a", "ok\n"),
-        (".gitignore", ".vplan\n"),
-    ];
+    let files = [("contracts/verify.vplan", contract.as_str()), ("src/a", "ok\n"), (".gitignore", ".vplan\n")];
     let project = Project::git_with(&files);
     if project.exists(".git/refs/remotes") {
         project.remove(".git/refs/remotes");

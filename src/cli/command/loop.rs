@@ -48,8 +48,8 @@ pub(super) use answer::{Answer, ReviewRequest, Unexplained};
                         believe."
 )]
 pub struct Loop {
-    /// The command that repairs: it finds the feedback on its standard input, and its path in `VPLAN_FEEDBACK`. After a failure its exit
-    /// code decides nothing. Where the gate asks for confirmations it is asked to review what has passed, too: 0 and no change confirms.
+    /// The command that repairs: it finds the feedback on its standard input, and its path in `VPLAN_FEEDBACK`; after a failure its exit
+    /// code decides nothing; where the gate asks for confirmations it is asked to review what has passed, too: 0 and no change confirms;
     /// `STUCK: why` as its last line, or in the file that `VPLAN_STUCK` names, ends the loop.
     #[arg(long, value_name = "COMMAND", allow_hyphen_values = true, help_heading = LOOP)]
     pub fix: OsString,

@@ -18,6 +18,7 @@ const QUIET: &[&str] = &[
     "completions bash",
     "man",
     "help events",
+    "hook claude-code --print",
     "init --stdout",
     "import --stdout --from runr old.json",
     "diff one.json two.json",
