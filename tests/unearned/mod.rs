@@ -4,6 +4,7 @@ mod base;
 mod ci;
 mod judge;
 mod names;
+mod not_promised;
 mod plan;
 mod run;
 mod status;
