@@ -159,6 +159,7 @@ fn completions_manual_and_help() {
     project.run(&["help", "run"]).exits(0).says("--require");
     project.run(&["help", "language"]).exits(0).says("whenChangedAny");
     project.run(&["help", "environment"]).exits(0).says("PATH");
+    project.run(&["help", "security"]).exits(0).says("## Not promised");
     project.run(&["help", "proposer"]).exits(0).says("\"commands\":");
     project.run(&["--version"]).exits(0).says(env!("CARGO_PKG_VERSION"));
 }

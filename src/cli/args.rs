@@ -28,7 +28,8 @@ const ABOUT: &str = concat!(
      integrations  vplan in git hooks, CI systems and coding agents\n  \
      judge         how the program that answers `judge` checks is asked\n  \
      proposer      how the program that proposes checks is asked\n  \
-     rounds        subjects, confirmations, decisions, the loop"
+     rounds        subjects, confirmations, decisions, the loop\n  \
+     security      what is promised, against whom, and what is not"
 );
 
 /// What `run` takes besides a request and a plan stands under this heading.
@@ -235,7 +236,7 @@ pub enum Command {
     Completions(Completions),
     /// Print the manual page.
     Man(Man),
-    /// Help on a command, or on a topic: `language`, `environment`, `events`, `integrations`, `judge`, `proposer`, `rounds`.
+    /// Help on a command, or on a topic: `language`, `environment`, `events`, `integrations`, `judge`, `proposer`, `rounds`, `security`.
     Help(Help),
 }
 
@@ -685,7 +686,7 @@ pub struct Man {
 #[derive(Debug, Args)]
 #[command(after_help = "Exit codes: 0 printed; 2 usage.")]
 pub struct Help {
-    /// A command, or one of `language`, `environment`, `events`, `integrations`, `judge`, `proposer`, `rounds`.
+    /// A command, or one of `language`, `environment`, `events`, `integrations`, `judge`, `proposer`, `rounds`, `security`.
     pub topic: Option<String>,
 }
 

@@ -6,6 +6,7 @@ mod hook;
 mod judge;
 mod r#loop;
 mod names;
+mod not_promised;
 mod plan;
 mod run;
 mod status;

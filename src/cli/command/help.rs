@@ -8,7 +8,7 @@ use crate::run::verdict::Exit;
 use clap::CommandFactory;
 
 /// Topics and their texts.
-const TOPICS: [(&str, &str); 7] = [
+const TOPICS: [(&str, &str); 8] = [
     ("language", crate::lang::GRAMMAR),
     ("environment", crate::effect::environment::ALLOW_LIST),
     ("events", crate::run::journal::EVENTS),
@@ -16,6 +16,7 @@ const TOPICS: [(&str, &str); 7] = [
     ("judge", crate::check::judge::PROTOCOL),
     ("proposer", crate::plan::proposal::PROTOCOL),
     ("rounds", crate::ledger::ROUNDS),
+    ("security", include_str!("../../security.md")),
 ];
 
 /// Prints help.
