@@ -649,6 +649,10 @@ fn changed() {
         }
         let mut args = vec!["plan".to_owned(), "--format".to_owned(), "json".to_owned()];
         args.extend(strings(&case.input["args"]).iter().map(|a| a.replace("{file}", list.to_str().unwrap())));
+        if args.len() == 3 {
+            // The vectors without a source are about what differs from HEAD.
+            args.extend(["--base", "HEAD"].map(str::to_owned));
+        }
         let ran = repo.vplan(&args, &BTreeMap::new());
         for name in strings(&case.input["absent"]) {
             same(&name, &json!(repo.root().join(&name).exists()), &json!(false))?;

@@ -20,6 +20,7 @@ fn deleted_renamed_untracked_and_retyped_files() {
     let project = Project::contract(CONTRACT);
     project.write("src/gone", "1").write("src/old name", "2").write("src/link", "3").script("src/tool", "#!/bin/sh\n");
     project.write(".gitignore", "*.log\n").commit("files");
+    project.git(&["update-ref", "refs/remotes/origin/main", "HEAD"]);
     project.remove("src/gone").remove("src/old name").remove("src/link");
     project.write("src/new name", "2").write("x.log", "").symlink("src/link", "tool");
     let all =
@@ -38,14 +39,16 @@ fn deleted_renamed_untracked_and_retyped_files() {
 }
 
 #[test]
-fn a_submodule_changes_as_one_path() {
+fn a_submodule_changes_as_its_path_and_its_files() {
     let library = Project::git_with(&[("a", "1")]);
     let project = Project::contract(CONTRACT);
     let url = format!("file://{}", library.root().display());
     project.git(&["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", &url, "lib"]);
     project.commit("library");
+    project.git(&["update-ref", "refs/remotes/origin/main", "HEAD"]);
     project.write("lib/a", "2");
-    assert_eq!(changed(&project, &[]), ["modified lib"]);
+    // A submodule is its path, and what changed in it.
+    assert_eq!(changed(&project, &[]), ["modified lib", "modified lib/a"]);
     project.run(&["explain"]).exits(0).says("2 steps").says("selects lib");
 }
 
@@ -63,7 +66,7 @@ fn a_shallow_clone_says_how_to_deepen_it() {
     clone.git(&["init", "-q"]);
     clone.git(&["fetch", "-q", "--depth", "1", &url, "main:refs/remotes/origin/main", "work:refs/heads/work"]);
     clone.git(&["checkout", "-q", "work"]);
-    clone.run(&["plan", "--base", "origin/main"]).exits(2).warns("git fetch");
+    clone.run(&["plan", "--base", "origin/main"]).exits(2).warns("this clone is shallow").warns("fetch it first");
     assert_eq!(changed(&clone, &["--changed", "src/a"]), ["modified src/a"]);
     assert_eq!(changed(&clone, &[]), [""; 0]);
 }
