@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_cut_and_nothing_gets_out_of_its_fence() {
         for (line, fence) in [("x".repeat(60), "```"), ("``` y".to_owned(), "````"), ("é".repeat(5000), "```")] {
-            let body = format!("## Failed\n\n{fence}text\n{}{fence}\n- last\n", format!("{line}\n").repeat(900));
+            let body = format!("## Failed\n\n{fence}text\n{}{fence}\n- last\n", format!("{line}\n").repeat(2_000));
             let page = Page { head: "h".to_owned(), items: vec!["i".to_owned()], body, next: "vplan run".to_owned() };
             let text = page.text();
             assert!(text.len() <= MOST && text.len() > MOST - 600, "{}", text.len());
