@@ -68,25 +68,24 @@ fn a_clean_work_tree() {
     assert!(!ask(&project, Some(ChangeSource::WorkTree)).unwrap().is_empty_by_default());
 }
 
-/// Each of the two questions is answered only once the other has been asked.
+/// Where nothing has moved and no file is untracked, git is not asked; of untracked files, whether this machine ignores them.
 #[test]
-fn git_is_asked_both_questions_at_once() {
-    let project = project();
-    project.write("src/a.ts", "b\n").write("new", "");
-    let (bin, met) = (project.parent().join("bin"), project.parent().join("met"));
-    rustix::fs::mknodat(rustix::fs::CWD, &met, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0).unwrap();
-    let path = std::env::var("PATH").unwrap();
-    project.mkdir("../bin").script(
-        "../bin/git",
-        &format!(
-            "#!/bin/sh\ncase \" $* \" in\n*' ls-tree '*) echo > '{met}';;\n*' ls-files '*) read -r _ < '{met}';;\nesac\n\
-             PATH='{path}' exec git \"$@\"\n",
-            met = met.display(),
-        ),
-    );
-    let path = format!("{}:{path}", bin.display());
-    let gathered = ask_in(&project, "", None, &[("PATH", &path)]).unwrap();
-    assert_eq!(shown(&gathered.changes), ["A:new", "M:src/a.ts"]);
+fn git_is_asked_no_more_than_it_must() {
+    let project = Project::contract("vplan 1\ncontract \"t\"\ncheck unit: true\n");
+    let (path, asked) = (std::env::var("PATH").unwrap(), project.parent().join("asked"));
+    let script = format!("#!/bin/sh\necho \"$*\" >> '{}'\nPATH='{path}' exec git \"$@\"\n", asked.display());
+    project.mkdir("../bin").script("../bin/git", &script);
+    let path = format!("{}:{path}", project.parent().join("bin").display());
+    let ask = || {
+        std::fs::write(&asked, "").unwrap();
+        project.vplan(&["explain", "--format", "json"]).env("PATH", &path).run().exits(0);
+        std::fs::read_to_string(&asked).unwrap()
+    };
+    project.run(&["run"]).exits(0);
+    assert_eq!(ask(), "");
+    project.write("src/new.py", "");
+    let said = ask();
+    assert!(said.contains(" check-ignore ") && said.lines().count() == 1, "{said}");
 }
 
 #[test]

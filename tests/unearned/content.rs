@@ -578,3 +578,59 @@ proptest! {
         }
     }
 }
+
+/// A line of a `.gitignore`, made of what has a meaning in one.
+fn ignore_line() -> impl Strategy<Value = String> {
+    let part = prop::sample::select(vec![
+        "a",
+        "b",
+        "ab",
+        "*",
+        "**",
+        "?",
+        "/",
+        "/",
+        "[ab]",
+        "[!a]",
+        "[a-",
+        "]",
+        "\\",
+        "\\a",
+        "!",
+        "#",
+        " ",
+        ".",
+        "*b",
+        "[[:alpha:]]",
+        "[^b]*",
+        "\t",
+        "\r",
+    ]);
+    proptest::collection::vec(part, 1..6).prop_map(|parts| parts.concat())
+}
+
+proptest! {
+    #![proptest_config(config(48))]
+
+    /// What is left out because a tracked `.gitignore` says so is what git leaves out by the same files, and nothing else.
+    #[test]
+    fn ignore_rules_are_read_as_git_reads_them(
+        top in proptest::collection::vec(ignore_line(), 0..5),
+        below in proptest::collection::vec(ignore_line(), 0..4),
+        files in proptest::collection::btree_set("[ab]{1,2}(/[ab]{1,2}){0,2}", 1..14),
+    ) {
+        let project = Project::git_empty();
+        project.write(".gitignore", top.join("\n")).write("a/.gitignore", below.join("\n"));
+        project.git(&["add", "-f", ".gitignore", "a/.gitignore"]);
+        project.git(&["commit", "-q", "-m", "begin"]);
+        for file in &files {
+            // A file is not also a directory.
+            if !files.iter().any(|other| other.starts_with(&format!("{file}/"))) && file != "a" {
+                project.write(file, "x");
+            }
+        }
+        let listed = project.git(&["-c", "core.quotePath=false", "ls-files", "--others", "--exclude-per-directory=.gitignore"]);
+        let want: BTreeSet<String> = listed.lines().map(|path| format!("A:{path}")).collect();
+        prop_assert_eq!(compared(&project).0.into_iter().collect::<BTreeSet<_>>(), want, "{:?} {:?}", top, below);
+    }
+}

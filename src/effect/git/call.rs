@@ -35,10 +35,10 @@ pub(super) struct Started {
     is_over: bool,
 }
 
-/// Starts a command that may take so long, and write so many bytes.
+/// Starts a command that may take so long, and write so many bytes. Its standard input is what the caller has set.
 pub(super) fn start(command: &mut Command, limit: Duration, cap: usize) -> Result<Started, Fault> {
     let deadline = Instant::now() + limit;
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = command.spawn().map_err(Fault::Spawn)?;
     Ok(Started { child, deadline, cap, is_over: false })
 }

@@ -39,7 +39,7 @@ use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -210,7 +210,12 @@ impl Git {
     }
 
     fn start<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<Asked<'_>, GitError> {
-        let name = || args.first().map(|a| visible(a.as_ref().as_bytes())).unwrap_or_default();
+        self.start_with(args, Stdio::null())
+    }
+
+    fn start_with<S: AsRef<OsStr>>(&self, args: &[S], input: Stdio) -> Result<Asked<'_>, GitError> {
+        let subcommand = args.iter().find(|a| !a.as_ref().as_bytes().starts_with(b"-"));
+        let name = || subcommand.map(|a| visible(a.as_ref().as_bytes())).unwrap_or_default();
         let program = self.program()?;
         let mut command = Command::new(&program.file);
         command.arg("-C").arg(&self.layout.root).args(HARDENING);
@@ -220,6 +225,7 @@ impl Git {
         command
             .arg(work_tree)
             .args(args)
+            .stdin(input)
             .env_clear()
             .envs(self.env.iter().map(|(k, v)| (k, v)))
             .env("PATH", &program.path);
@@ -304,12 +310,6 @@ impl Git {
         let output = self.ask(&["remote"])?;
         let names = String::from_utf8_lossy(&output).lines().map(str::to_owned).collect::<Vec<_>>();
         Ok(names.into_iter().filter(|name| error::is_branch_name(name)).collect())
-    }
-
-    /// Asks for the files that git does not track and does not ignore, one by one, each followed by NUL; a nested repository is
-    /// one path that ends in `/`.
-    fn ask_for_untracked(&self) -> Result<Asked<'_>, GitError> {
-        self.start(&["ls-files", "-z", "--others", "--exclude-standard"])
     }
 
     /// The paths in the index, sorted, each once.

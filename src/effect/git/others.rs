@@ -7,15 +7,20 @@ use super::error::GitError;
 use super::index::Entry;
 use super::pattern::{Pattern, ignore_file};
 use super::worktree::SUBMODULE;
-use super::{Git, is_record, repository};
+use super::{Git, is_record, repository, split_nul};
 use crate::effect::files;
 use crate::effect::patient::{openat, read_dir};
+use crate::effect::process::ask::memory;
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, statat};
 use rustix::io::Errno;
+use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt as _;
 use std::rc::Rc;
 
+const COMMAND: &str = "check-ignore";
+/// What a path begins with when git is asked about it.
+const HERE: &[u8] = b"./";
 /// The largest `.gitignore` that is read, in bytes.
 const MOST_RULES: u64 = 16 << 20;
 const DIRECTORY: OFlags = OFlags::DIRECTORY.union(OFlags::RDONLY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
@@ -86,6 +91,38 @@ pub(super) fn others(git: &Git, entries: &[Entry]) -> Result<Vec<Vec<u8>>, GitEr
         }
     }
     Ok(found)
+}
+
+impl Git {
+    /// Those of these untracked files that rules of this machine ignore: `.git/info/exclude`, the user's file, or a `.gitignore`
+    /// that is not tracked.
+    pub(super) fn ignored_by_this_machine(&self, others: &[Vec<u8>]) -> Result<BTreeSet<Vec<u8>>, GitError> {
+        if others.is_empty() {
+            return Ok(BTreeSet::new());
+        }
+        // A path that begins with a colon would have a meaning.
+        let paths: Vec<Vec<u8>> = others.iter().map(|path| [HERE, path].concat()).collect();
+        let failed = |e: std::io::Error| GitError::Failed { command: COMMAND.to_owned(), message: e.to_string() };
+        let given = memory(&paths.join(&0)).map_err(failed)?;
+        // It knows no literal paths, and needs none: what is on standard input has no wildcards.
+        let command = ["--no-literal-pathspecs", COMMAND, "--no-index", "--stdin", "-z", "--verbose"];
+        let asked = self.start_with(&command, given.into())?.output()?;
+        // 1: none of them.
+        if !matches!(asked.exit, Some(0 | 1)) {
+            return Err(self.failure(COMMAND, &asked));
+        }
+        let unreadable = || GitError::Unreadable(COMMAND.to_owned());
+        let fields = split_nul(&asked.stdout);
+        let mut ignored = BTreeSet::new();
+        for record in fields.chunks(4) {
+            // Of which file, the line's number, the line, the path.
+            let [_, _, pattern, path] = record else { return Err(unreadable()) };
+            if !pattern.starts_with(b"!") {
+                ignored.insert(path.strip_prefix(HERE).ok_or_else(unreadable)?.to_vec());
+            }
+        }
+        Ok(ignored)
+    }
 }
 
 fn look_into<'e>(

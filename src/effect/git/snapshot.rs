@@ -11,7 +11,7 @@ use super::worktree::{self, SUBMODULE, SYMLINK, Seen};
 use super::{Git, is_record};
 use crate::base::canon::{Digest, Hasher};
 use crate::base::path::RepoPath;
-use crate::effect::{beside, files};
+use crate::effect::files;
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
@@ -78,7 +78,7 @@ impl Snapshot {
 }
 
 impl Git {
-    /// Takes a snapshot of the work tree, without vplan's own records. One process, side by side with the comparison of files.
+    /// Takes a snapshot of the work tree, without vplan's own records.
     ///
     /// # Errors
     /// What git says; files that cannot be read, that are being written, or too many bytes of them.
@@ -94,9 +94,7 @@ fn snapshot(git: &Git, depth: usize) -> Result<Snapshot, GitError> {
     };
     for _ in 0..3 {
         let before = worktree::index_stamp(git);
-        let untracked = git.ask_for_untracked()?;
-        let (untracked, seen) = beside::both(|| untracked.answer(), || worktree::look_at_all(git, length));
-        let (seen, untracked) = (seen?, super::split_nul(&untracked?));
+        let seen = worktree::look_at_all(git, length)?;
         if worktree::index_stamp(git) != before {
             continue;
         }
@@ -106,9 +104,8 @@ fn snapshot(git: &Git, depth: usize) -> Result<Snapshot, GitError> {
         }
         let mut files = std::mem::take(&mut reader.files);
         // What only rules of this machine hide is in the tree all the same.
-        let all: BTreeSet<Vec<u8>> = untracked.into_iter().chain(seen.others).collect();
-        for path in all {
-            reader.untracked(&path)?;
+        for path in &seen.others {
+            reader.untracked(path)?;
         }
         let untracked = reader.files.keys().cloned().collect();
         files.append(&mut reader.files);

@@ -45,13 +45,8 @@ const KIND: u32 = 0o170_000;
 pub(super) fn changes(git: &Git, tree: &Oid, depth: usize) -> Result<Vec<ChangedFile>, GitError> {
     for _ in 0..3 {
         let before = index_stamp(git);
-        // It is started before there is other work, which would keep a thread from starting it.
-        let untracked = git.ask_for_untracked()?;
-        let (listing, (untracked, observed)) = beside::both(
-            || git.listing(tree),
-            || beside::both(|| untracked.answer(), || look_at_all(git, tree.length())),
-        );
-        let (listing, untracked, observed) = (listing?, split_nul(&untracked?), observed?);
+        let (listing, observed) = beside::both(|| git.listing(tree), || look_at_all(git, tree.length()));
+        let (listing, observed) = (listing?, observed?);
         if index_stamp(git) != before {
             continue;
         }
@@ -62,14 +57,12 @@ pub(super) fn changes(git: &Git, tree: &Oid, depth: usize) -> Result<Vec<Changed
         let mut comparison = Comparison::new(git, &listing, depth);
         comparison.compare(&entries, seen)?;
         let (mut changed, left_out) = comparison.finish();
+        // A submodule is verified as its own repository sees it, but nothing is hidden in one.
+        let ignored = if depth == 0 { git.ignored_by_this_machine(&others)? } else { BTreeSet::new() };
         let mut hidden = Vec::new();
-        let known: BTreeSet<&[u8]> = untracked.iter().map(Vec::as_slice).collect();
-        for path in others.iter().filter(|path| !known.contains(path.as_slice())) {
-            // A submodule is verified as its own repository sees it, but nothing is hidden in one.
-            add_untracked(git.root(), path, if depth == 0 { &mut hidden } else { &mut changed })?;
-        }
-        for path in &untracked {
-            add_untracked(git.root(), path, &mut changed)?;
+        for path in &others {
+            let is_hidden = ignored.contains(path.as_slice());
+            add_untracked(git.root(), path, if is_hidden { &mut hidden } else { &mut changed })?;
         }
         if depth == 0 {
             let mut hidden: Vec<RepoPath> = hidden.into_iter().map(|file: ChangedFile| file.path).collect();
@@ -457,7 +450,7 @@ fn add_untracked(root: &Path, path: &[u8], changed: &mut Vec<ChangedFile>) -> Re
 
 impl Git {
     /// Everything in the work tree that differs from a commit (`None`: from nothing at all), staged or not, with untracked
-    /// files one by one. One process, two for a commit that was never listed, side by side with the comparison of files.
+    /// files one by one. One process if there are untracked files, one for a commit that was never listed.
     ///
     /// # Errors
     /// What git says, and files that cannot be read.

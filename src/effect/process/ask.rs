@@ -81,8 +81,8 @@ pub fn ask(pool: &Pool, what: &Ask<'_>) -> Result<Vec<u8>, NoAnswer> {
 }
 
 /// A file in memory that holds these bytes, to be read from the start.
-pub(super) fn memory(bytes: &[u8]) -> io::Result<OwnedFd> {
-    let mut file = File::from(memfd_create("question", MemfdFlags::CLOEXEC)?);
+pub(in crate::effect) fn memory(bytes: &[u8]) -> io::Result<OwnedFd> {
+    let mut file = File::from(memfd_create("input", MemfdFlags::CLOEXEC)?);
     file.write_all(bytes)?;
     file.rewind()?;
     Ok(file.into())
