@@ -374,6 +374,7 @@ fn setting() -> impl Strategy<Value = Vec<Piece>> {
         list("needs", name().prop_map(Piece::Bare)),
         list("produces", "[a-z*/]{1,6}".prop_map(Piece::Str)),
         list("inputs", sel()),
+        list("writes", sel()),
         "[a-z*/]{1,6}".prop_map(|g| vec![bare("report"), bare("junit"), Piece::Str(g)]),
     ]
 }

@@ -85,6 +85,7 @@ pub fn plain_check(id: &str) -> Check {
         requires: Vec::new(),
         unchanged: None,
         inputs: None,
+        writes: None,
         setup: false,
         always: false,
         exclusive: None,

@@ -73,6 +73,8 @@ pub enum Cause {
     Assertion,
     /// failed: a file that `unchanged` selects differs.
     Mutated,
+    /// failed: tracked files changed while it ran alone, which nothing lets it change.
+    TreeChanged,
     /// failed: it says how its output is to be read, and nothing in it can be read so.
     NoEvidence,
     /// failed: its output says that tests failed.
@@ -135,6 +137,7 @@ impl Cause {
             Cause::Signal => "signal",
             Cause::Assertion => "assertion",
             Cause::Mutated => "mutated",
+            Cause::TreeChanged => "tree_changed",
             Cause::NoEvidence => "no_evidence",
             Cause::TestsFailed => "tests_failed",
             Cause::TooFewTests => "too_few_tests",

@@ -10,6 +10,7 @@ pub mod page;
 pub mod pinning;
 pub mod progress;
 pub mod propose;
+mod regrown;
 pub mod render;
 pub mod reports;
 pub mod reuse;

@@ -347,7 +347,7 @@ impl Search<'_, '_> {
     }
 
     fn hold(&mut self, recorded: &Recorded<'_>) -> Held {
-        let present = self.present.and_then(|present| present.digest(recorded.plan));
+        let present = self.present.and_then(|present| present.digest(recorded.plan, &recorded.report.new_files));
         let made = match self.asker.plan(Some(&recorded.plan.request)) {
             Ok(made) => made,
             Err(failure) => return Held::Not(cannot_plan(&failure)),

@@ -276,6 +276,8 @@ pub enum Setting {
     Unchanged(Vec<Sel>),
     /// `inputs SEL…`
     Inputs(Vec<Sel>),
+    /// `writes SEL…`
+    Writes(Vec<Sel>),
     /// `setup`
     Setup,
     /// `always`
@@ -322,6 +324,7 @@ impl Setting {
             Setting::Requires(_) => "requires",
             Setting::Unchanged(_) => "unchanged",
             Setting::Inputs(_) => "inputs",
+            Setting::Writes(_) => "writes",
             Setting::Setup => "setup",
             Setting::Always => "always",
             Setting::Exclusive(_) => "exclusive",

@@ -140,6 +140,8 @@ pub struct Check {
     pub unchanged: Option<Selection>,
     /// `inputs`.
     pub inputs: Option<Selection>,
+    /// `writes`.
+    pub writes: Option<Selection>,
     /// `setup`.
     pub setup: bool,
     /// `always`.

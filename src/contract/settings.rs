@@ -30,7 +30,7 @@ fn known_by(keyword: &str) -> &'static [Kind] {
         "context" => &[Kind::Judge],
         "format" | "report" => READ,
         "dir" | "env" | "pass-env" | "tool-path" | "exit" | "skip-exit" | "produces" | "cleans" | "unchanged"
-        | "optional" => PROCESS,
+        | "writes" | "optional" => PROCESS,
         "timeout" | "retries" | "inputs" => TRIED,
         _ => &Kind::ALL,
     }
@@ -65,6 +65,7 @@ pub(super) struct Values {
     requires: Vec<Glob>,
     unchanged: Option<Selection>,
     inputs: Option<Selection>,
+    writes: Option<Selection>,
     setup: bool,
     always: bool,
     exclusive: Option<String>,
@@ -125,6 +126,7 @@ impl Values {
             requires: self.requires,
             unchanged: self.unchanged,
             inputs: self.inputs.or_else(|| defaults.inputs.clone().filter(|_| knows("inputs"))),
+            writes: self.writes,
             setup: self.setup,
             always: self.always,
             exclusive: self.exclusive,
@@ -313,6 +315,7 @@ impl Checker<'_> {
             Setting::Requires(items) => into.requires = self.globs("requires", items),
             Setting::Unchanged(items) => into.unchanged = self.selection(items),
             Setting::Inputs(items) => into.inputs = self.selection(items),
+            Setting::Writes(items) => into.writes = self.selection(items),
             Setting::Context(items) => into.context = self.selection(items),
             Setting::Setup => into.setup = true,
             Setting::Always => into.always = true,
@@ -406,6 +409,7 @@ fn takes_a_list(keyword: &str) -> bool {
             | "requires"
             | "unchanged"
             | "inputs"
+            | "writes"
             | "context"
     )
 }

@@ -7,6 +7,7 @@
 use super::clock::Clock;
 use super::environment::Environment;
 use super::judge::Judge;
+use super::looks::Looks;
 use super::process::attempt::{Attempt, Buffer, Heard, Tried};
 use super::process::capture::Live;
 use super::process::doorbell::Doorbell;
@@ -53,6 +54,8 @@ pub struct Context<'a> {
     pub evaluate: &'a (dyn Fn(&Step) -> Evidence + Sync),
     /// Called before each try of a step that is watched; what it gives is called after the try.
     pub watch: &'a (dyn Fn(&Step) -> Watch + Sync),
+    /// The looks at the tree, if it is looked at.
+    pub looks: Option<&'a Looks>,
     /// What earlier runs have left, if that is of interest.
     pub recall: Option<&'a Recall<'a>>,
     /// Who answers the questions of `judge` checks, if somebody does.

@@ -116,6 +116,7 @@ pub fn fix(fixer: Fixer<'_>) -> Result<Fixed, DriveError> {
         max_output: fixer.max_output,
         evaluate: &|_| Evidence::default(),
         watch: &|_| Box::new(|_| Looked::default()),
+        looks: None,
         recall: None,
         judge: None,
         input: Some(fixer.feedback),

@@ -25,6 +25,7 @@ mod kept;
 pub mod ledger;
 pub mod load;
 pub mod lockfile;
+pub mod looks;
 pub mod own;
 mod patient;
 pub mod pinned;

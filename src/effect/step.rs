@@ -2,6 +2,7 @@
 
 use super::drive::{Context, Finished};
 use super::judge::Asked;
+use super::looks::Looks;
 use super::process::attempt::{Attempt, Buffer, Heard, Tried, Try};
 use super::process::capture::{Live, LogPlace};
 use super::process::mask::Secrets;
@@ -155,7 +156,7 @@ impl<'e> Busy<'e> {
                 }
                 leave(&outbox, Note::Asked(number, asked));
             })?;
-        } else if is_watched(step) || self.may_be_recalled(context) {
+        } else if is_watched(step) || looks_behind(context, step).is_some() || self.may_be_recalled(context) {
             let (watcher, again) = channel();
             self.watcher = Some(watcher);
             let recall = context.recall.filter(|_| self.may_be_recalled(context));
@@ -337,17 +338,24 @@ fn watch(
     if let Some(pass) = recall.and_then(|recall| recall.look(plan, number)) {
         return leave(outbox, Note::Recalled(number, pass));
     }
-    let step = plan.steps.get(number).filter(|s| is_watched(s));
-    let look = step.map(|step| (context.watch)(step));
+    let step = plan.steps.get(number);
+    let look = step.filter(|s| is_watched(s)).map(|step| (context.watch)(step));
+    let behind = step.and_then(|step| Some((looks_behind(context, step)?, step)));
     leave(outbox, Note::Looked(number));
     // Nobody asks when the step could not be started.
     if let Ok((promising, secrets)) = again.recv() {
         let looked = look.map(|look| look(&secrets)).unwrap_or_default();
+        behind.into_iter().for_each(|(looks, step)| looks.look_behind(step));
         if let Some(recall) = recall.filter(|_| promising && looked.mutated.is_none()) {
             recall.look_again(plan, number);
         }
         leave(outbox, Note::LookedAgain(number, Box::new(looked)));
     }
+}
+
+/// Who looks at the tree behind a step that may change it.
+fn looks_behind<'c>(context: &Context<'c>, step: &Step) -> Option<&'c Looks> {
+    context.looks.filter(|_| step.writes.is_some())
 }
 
 /// How the output of a step is read; not at all where only the exit code counts.

@@ -170,7 +170,9 @@ fn selecting(draft: &Draft) -> Vec<(&str, Place)> {
         Condition::Role(_) | Condition::Exists(_) | Condition::Absent(_) => &[],
     }));
     let lists = lists.chain(settings.map(|setting| match &setting.value {
-        Setting::Unchanged(items) | Setting::Inputs(items) | Setting::Context(items) => items.as_slice(),
+        Setting::Unchanged(items) | Setting::Inputs(items) | Setting::Writes(items) | Setting::Context(items) => {
+            items.as_slice()
+        }
         _ => &[],
     }));
     lists

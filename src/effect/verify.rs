@@ -4,25 +4,28 @@ use super::book::Book;
 use super::drive::{Context, DriveError, Driver, Finished, Message, Running};
 use super::environment::Environment;
 use super::judge::Judge;
+use super::looks::Looks;
 use super::process::program::{Program, Root};
 use super::records::RunRecord;
 use super::reuse::Recall;
 use super::settle::Done;
-use super::tree::{Begun, Ended, ended};
+use super::tree::{self, Ended};
 use super::vault::Vault;
 use super::watch::Watch;
+use crate::base::path::RepoPath;
 use crate::base::word::Word;
 use crate::check::evidence::Evidence;
+use crate::check::outcome::{Cause, Status};
 use crate::contract::Contract;
-use crate::plan::caveat::Caveat;
+use crate::plan::caveat::{Caveat, Code};
 use crate::plan::facts::{Facts, Question};
-use crate::plan::{Plan, Refusal, Rewrite, Step};
+use crate::plan::{Note, Plan, Refusal, Rewrite, Step};
 use crate::recover::{self, Failure, Recovery};
 use crate::run::carry::{CarryOver, carry_over};
 use crate::run::event::Event;
 use crate::run::journal::Entry;
 use crate::run::record::{ProgramRecord, StepRecord};
-use crate::run::report::{Circumstances, Report, Withheld, refused, report};
+use crate::run::report::{Circumstances, Report, TREE_CHANGED, Withheld, refused, report};
 use crate::run::state::{Ending, RunState};
 use std::collections::{BTreeMap, BTreeSet, btree_map};
 use std::io::{self, Write};
@@ -55,7 +58,9 @@ pub struct Run<'a> {
     /// How often the observer is told what runs.
     pub tick: Option<Duration>,
     /// The tree at the beginning, if it is known.
-    pub tree: Option<Begun>,
+    pub tree: Option<Looks>,
+    /// What there is to say of the change after steps have written to the tree as they may: the first plan, and what they wrote.
+    pub again: &'a dyn Fn(&Plan, &[RepoPath]) -> Option<Caveat>,
     /// Where it is remembered how the run ended, outside the repository.
     pub vault: Option<&'a Vault>,
     /// What there is to say of passes in comparison with earlier ones.
@@ -134,6 +139,7 @@ pub fn verify(plan: Plan, run: Run<'_>, see: &mut dyn FnMut(Seen<'_>)) -> Result
         recall,
         tick,
         tree,
+        again,
         vault,
         compare,
         contract,
@@ -144,6 +150,7 @@ pub fn verify(plan: Plan, run: Run<'_>, see: &mut dyn FnMut(Seen<'_>)) -> Result
     circumstances.environment = environment.granted();
     book.begin(&plan, &circumstances.environment)?;
     let mut plan = Arc::new(plan);
+    let mut plans = vec![Arc::clone(&plan)];
     let mut rounds = Rounds::default();
     // Until the record is closed: as long as it lives, no signal ends vplan.
     let mut driver = None;
@@ -159,6 +166,7 @@ pub fn verify(plan: Plan, run: Run<'_>, see: &mut dyn FnMut(Seen<'_>)) -> Result
             max_output,
             evaluate,
             watch,
+            looks: tree.as_ref(),
             recall: recall.as_ref(),
             judge,
             input: None,
@@ -174,6 +182,7 @@ pub fn verify(plan: Plan, run: Run<'_>, see: &mut dyn FnMut(Seen<'_>)) -> Result
                 book: &mut book,
                 rounds: &mut rounds,
                 recall: context.recall,
+                looks: context.looks,
                 see,
             };
             // What the plan itself settles is over before anything has happened.
@@ -194,26 +203,58 @@ pub fn verify(plan: Plan, run: Run<'_>, see: &mut dyn FnMut(Seen<'_>)) -> Result
             circumstances.superseded.extend(carried.superseded);
             kept = carried.kept;
             plan = Arc::new(next);
+            plans.push(Arc::clone(&plan));
         }
     } else {
         records = refused(&plan);
         ending = Ending::default();
     }
-    circumstances.notes.extend(recall.map(Recall::finish).unwrap_or_default());
     circumstances.run_id = book.record.id().to_owned();
     circumstances.refusals = rounds.refusals;
     circumstances.environment.withheld = rounds.withheld.into_values().collect();
     let ending = Ending { storage: ending.storage.clone().or(book.fault.clone()), ..ending };
-    let Ended { tree, caveats, note } = ended(tree.as_ref(), &plan, contract, &records);
-    circumstances.tree = tree;
-    circumstances.caveats.extend(caveats);
+    let found = tree::ended(tree.as_ref(), &tree::Run { plans: &plans, contract, records: &records });
+    let note = hold_against(found, &mut records, &mut circumstances, recall.as_ref(), &mut |wrote| {
+        again(plans.first().unwrap_or(&plan), wrote)
+    });
+    circumstances.notes.extend(recall.map(Recall::finish).unwrap_or_default());
     circumstances.caveats.extend(compare(&plan, &records));
     let mut report = report(&plan, records, &ending, circumstances);
     report.notes.extend(note);
     conclude(&mut report);
     book.end(&mut report);
+    drop(plans);
     let plan = Arc::unwrap_or_clone(plan);
     Ok(Verified { report, plan })
+}
+
+/// Takes what came of the tree into the records and the report. Gives a note to add.
+fn hold_against(
+    found: Ended,
+    records: &mut [StepRecord],
+    circumstances: &mut Circumstances,
+    recall: Option<&Recall<'_>>,
+    again: &mut dyn FnMut(&[RepoPath]) -> Option<Caveat>,
+) -> Option<Note> {
+    let Ended { caveats, failed, new, note, suspects, tree, wrote } = found;
+    for (id, detail) in failed {
+        let ran = |r: &&mut StepRecord| r.id == id && (r.status.is_pass() || r.status == Status::Skipped);
+        if let Some(record) = records.iter_mut().find(ran) {
+            record.status = Status::Failed;
+            record.reason = Some(Cause::TreeChanged);
+            record.detail = Some(detail);
+            record.failure_code = Some(TREE_CHANGED.to_owned());
+        }
+    }
+    recall.into_iter().for_each(|recall| recall.forget(&suspects));
+    let has_grown = caveats.iter().any(|c| c.code == Code::ChangeGrew);
+    circumstances.caveats.extend(caveats);
+    if !wrote.is_empty() && !has_grown {
+        circumstances.caveats.extend(again(&wrote));
+    }
+    circumstances.new_files = new;
+    circumstances.tree = tree;
+    note
 }
 
 /// Names each failure, from what was seen and from facts.
@@ -306,6 +347,7 @@ struct Table<'t, 'e, 'r> {
     book: &'t mut Book<'e>,
     rounds: &'t mut Rounds,
     recall: Option<&'t Recall<'r>>,
+    looks: Option<&'t Looks>,
     see: &'t mut dyn FnMut(Seen<'_>),
 }
 
@@ -314,7 +356,9 @@ impl Table<'_, '_, '_> {
         let (at, written) = match message {
             Message::Event(event, finished) => return self.event(event, finished),
             Message::Starting { step, attempt, limit_ms, at } => {
-                let id = self.plan.steps.get(step).map_or("", |s| s.id.as_str());
+                let planned = self.plan.steps.get(step);
+                self.looks.zip(planned).into_iter().for_each(|(looks, planned)| looks.started(planned));
+                let id = planned.map_or("", |s| s.id.as_str());
                 (at, self.book.write(at, Entry::StepStarted { attempt, id: id.to_owned(), limit_ms }))
             }
             Message::Tick { running, at } => {
@@ -340,6 +384,9 @@ impl Table<'_, '_, '_> {
             Event::Finished { step, attempt, evidence, .. } => Some((*step, *attempt, evidence.duration_ms)),
             _ => None,
         };
+        if let Some(((step, ..), looks)) = ended.zip(self.looks) {
+            self.plan.steps.get(step).into_iter().for_each(|planned| looks.ended(planned));
+        }
         let mut actions = self.state.handle(event);
         if let Some((step, attempt, duration_ms)) = ended
             && !self.finished(at, step, attempt, duration_ms, finished)

@@ -287,6 +287,7 @@ fn setting(setting: &Setting) -> String {
         | Setting::Requires(items)
         | Setting::Unchanged(items)
         | Setting::Inputs(items)
+        | Setting::Writes(items)
         | Setting::Context(items) => sels(items),
         Setting::Setup | Setting::Always | Setting::Optional => return setting.keyword().to_owned(),
         Setting::Exclusive(word) | Setting::Format(word) => word.clone(),

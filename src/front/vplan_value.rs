@@ -277,6 +277,7 @@ impl Values<'_> {
             Keyword::Requires => Setting::Requires(some(self.globs(node))?),
             Keyword::Unchanged => Setting::Unchanged(self.sels(node)),
             Keyword::Inputs => Setting::Inputs(self.sels(node)),
+            Keyword::Writes => Setting::Writes(self.sels(node)),
             Keyword::Exclusive => Setting::Exclusive(text()?),
             Keyword::Format => Setting::Format(self.one_of(first, FORMATS)?.to_owned()),
             Keyword::Report => {

@@ -225,6 +225,7 @@ statements! {
     Requires "requires" in CHECK, takes GLOBS, opens None, "requires \"GLOB\" …";
     Unchanged "unchanged" in CHECK, takes SELS, opens None, "unchanged \"GLOB\" …";
     Inputs "inputs" in SHARED, takes SELS, opens None, "inputs \"GLOB\" …";
+    Writes "writes" in CHECK, takes SELS, opens None, "writes \"GLOB\" …";
     Setup "setup" in CHECK, takes FLAG, opens None, "setup";
     Always "always" in CHECK, takes FLAG, opens None, "always";
     Exclusive "exclusive" in CHECK, takes NAME, opens None, "exclusive NAME";

@@ -32,6 +32,8 @@ pub enum Code {
     EmptyContract,
     /// HEAD was another commit at the end of the run than at its beginning.
     HeadMoved,
+    /// New files are there that git does not ignore and no check `produces`.
+    NewFiles,
     /// `run NAME…`: only the checks that were named were looked at.
     Named,
     /// `--only` names checks of which none applies.
@@ -46,6 +48,8 @@ pub enum Code {
     Sparse,
     /// All of the change that a loop began with is gone.
     ChangeGone,
+    /// A check changed files as it may, and the change that came of it asks for more than what ran.
+    ChangeGrew,
     /// The gate asks for less than the one that the subject began with.
     GateWeakened,
     /// All work of earlier rounds of the subject is not there.
@@ -60,7 +64,9 @@ pub enum Code {
     ProgramChanged,
     /// A check ran fewer tests than in the last pass of the same words on the base's tree or later.
     TestsDropped,
-    /// Tracked files that a passed check is about were others at the end of the run than at its beginning.
+    /// Tracked files changed while one check ran that may not change them.
+    TreeChanged,
+    /// Tracked files were others at the end of the run than at its beginning, and which check changed them is not known.
     TreeMoved,
     /// Whether files changed while the run went on is not known.
     TreeUnknown,
@@ -81,6 +87,9 @@ impl Code {
             Code::PartOfChange => "part_of_change",
             Code::Undone => "undone",
             Code::ChangeGone => "change_gone",
+            Code::ChangeGrew => "change_grew",
+            Code::NewFiles => "new_files",
+            Code::TreeChanged => "tree_changed",
             Code::ContractWeakened => "contract_weakened",
             Code::EmptyContract => "empty_contract",
             Code::HeadMoved => "head_moved",

@@ -387,10 +387,16 @@ impl<'a> Input<'a> {
                 })
             })
             .collect();
+        let with = |of: &dyn Fn(&Step) -> bool| {
+            let holds = |m: &Member| m.steps.first().is_some_and(of);
+            members.iter().enumerate().filter(|(_, m)| holds(m)).map(|(n, _)| n).collect::<Vec<_>>()
+        };
         let constraints = Constraints {
             tiers: members.iter().map(|m| m.steps.first().map_or(0, |s| s.tier)).collect(),
             needs: needs.iter().enumerate().flat_map(|(later, all)| all.iter().map(move |n| (*n, later))).collect(),
             sequences: self.contract.sequences.iter().map(|s| s.groups.iter().map(group).collect()).collect(),
+            writers: with(&|s| s.writes.is_some()),
+            setup: with(&|s| s.setup).into_iter().collect(),
             artifacts: artifact_bundles(&effects),
         };
         let ordered = order(&constraints);

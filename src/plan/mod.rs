@@ -298,6 +298,9 @@ pub struct Step {
     /// Why the command cannot be started; then there is no `argv`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unsupported: Option<Unsupported>,
+    /// Files of the tree that it may change beyond `produces`, `cleans` and `report`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub writes: Option<Selection>,
 }
 
 impl Step {

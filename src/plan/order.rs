@@ -2,6 +2,8 @@
 //!
 //! Nodes are indices in base order. By tier first, then topologically; of the nodes that are ready the first goes first.
 
+mod writers;
+
 use super::{Plan, Step};
 use crate::base::glob::overlap;
 use std::cmp::Reverse;
@@ -25,7 +27,11 @@ pub struct Constraints {
     pub needs: Vec<(usize, usize)>,
     /// The groups of each `sequence`, absent members left out.
     pub sequences: Vec<Vec<Vec<usize>>>,
-    /// Artifact settings: they give way to `needs` and `sequences`.
+    /// Nodes with `writes`, ascending.
+    pub writers: Vec<usize>,
+    /// Nodes that are `setup`.
+    pub setup: BTreeSet<usize>,
+    /// Artifact settings: they give way to `needs`, `sequences` and `writers`.
     pub artifacts: Vec<Bundle>,
 }
 
@@ -64,6 +70,7 @@ pub fn order(constraints: &Constraints) -> Ordered {
             kept.push(bundle);
         }
     }
+    kept.extend(writers::add(&mut graph, constraints));
     kept.extend(add_artifacts(&mut graph, constraints));
     let order = graph.sort(&constraints.tiers);
     let after = predecessors(&order, &kept);
@@ -252,6 +259,17 @@ impl Graph {
         degrees
     }
 
+    /// For each node its direct predecessors.
+    fn backwards(&self) -> Vec<Vec<usize>> {
+        let mut back = vec![Vec::new(); self.next.len()];
+        for (from, to) in self.next.iter().enumerate().flat_map(|(from, all)| all.iter().map(move |to| (from, *to))) {
+            if let Some(list) = back.get_mut(to) {
+                list.push(from);
+            }
+        }
+        back
+    }
+
     fn is_acyclic(&self) -> bool {
         let mut degrees = self.indegrees();
         let mut ready: Vec<usize> = degrees.iter().enumerate().filter(|(_, d)| **d == 0).map(|(n, _)| n).collect();
@@ -371,6 +389,8 @@ pub enum Why {
     Artifacts,
     /// A `sequence` says so.
     Sequence,
+    /// The earlier one may change the tree.
+    Writes,
 }
 
 /// The shortest chain of constraints that puts one step before another.
@@ -432,6 +452,8 @@ pub fn why(earlier: &Step, later: &Step) -> Why {
         Why::Needs
     } else if meet(&earlier.cleans, &later.produces) || meet(&earlier.produces, &later.requires) {
         Why::Artifacts
+    } else if earlier.writes.is_some() && earlier.tier == later.tier {
+        Why::Writes
     } else {
         Why::Sequence
     }

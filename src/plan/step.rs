@@ -124,6 +124,7 @@ pub(super) fn of_check(check: &Check, file: &str, files: &[Word]) -> Vec<Step> {
         timeout_ms: check.timeout_ms.max(1),
         tool_path: check.tool_path.clone(),
         unchanged: check.unchanged.clone(),
+        writes: check.writes.clone(),
         ..empty(kind, Origin::Contract)
     };
     match &check.body {
@@ -224,6 +225,7 @@ pub fn empty(kind: Kind, origin: Origin) -> Step {
         tool_path: Vec::new(),
         unchanged: None,
         unsupported: None,
+        writes: None,
     }
 }
 

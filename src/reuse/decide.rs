@@ -88,6 +88,9 @@ pub fn eligible(step: &Step) -> Result<(), Why> {
     if !step.cleans.is_empty() {
         return Err(Why::Never("a step that cleans is there to run"));
     }
+    if step.writes.is_some() {
+        return Err(Why::Never("a step that may change the tree is there to run"));
+    }
     if step.always {
         return Err(Why::Never("an `always` step is there to run"));
     }

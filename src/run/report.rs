@@ -5,6 +5,7 @@ use super::record::StepRecord;
 use super::state::Ending;
 use super::verdict::{Exit, Judgement, Require, Said, UNRECORDED, Verdict, judge_share};
 use crate::base::canon::Digest;
+use crate::base::path::RepoPath;
 use crate::base::word::visible;
 use crate::check::outcome::{Cause, Outcome, Status};
 use crate::plan::caveat::Caveat;
@@ -55,6 +56,10 @@ pub struct Report {
     /// For whoever repairs the first failure; absent when nothing failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feedback: Option<Feedback>,
+    /// New files that steps left and that git does not ignore, in byte order: `tree` is without them as long as they are as they
+    /// were left and not in the index.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub new_files: Vec<NewFile>,
     /// Whether no file has changed since the last round of any subject ended; absent without a subject.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub no_change: Option<bool>,
@@ -166,6 +171,18 @@ impl ShardRecord {
     }
 }
 
+/// A new file that a step left and that git does not ignore.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NewFile {
+    /// Its mode, in octal, and the id that git has for its content.
+    pub content: String,
+    /// Where it is.
+    pub path: RepoPath,
+}
+
+/// The code of a failure of a step that changed what nothing lets it change.
+pub const TREE_CHANGED: &str = "verification_tree_changed";
+
 /// One of the shards that were joined.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -269,6 +286,8 @@ pub struct Circumstances {
     pub containment: Option<String>,
     /// What steps saw of vplan's own environment.
     pub environment: EnvironmentUse,
+    /// New files that steps left, in byte order.
+    pub new_files: Vec<NewFile>,
     /// What is worth a reader's attention about the run, behind the plan's own notes.
     pub notes: Vec<Note>,
     /// Repairs that were not made.
@@ -299,6 +318,7 @@ pub fn report(plan: &Plan, records: Vec<StepRecord>, ending: &Ending, circumstan
         caveats,
         containment,
         environment,
+        new_files,
         notes,
         refusals,
         require,
@@ -343,6 +363,7 @@ pub fn report(plan: &Plan, records: Vec<StepRecord>, ending: &Ending, circumstan
         environment,
         exit_code: exit.code(),
         feedback,
+        new_files,
         no_change: None,
         notes: plan.notes.iter().cloned().chain(notes).collect(),
         omitted: plan.omitted.clone(),

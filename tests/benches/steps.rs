@@ -55,6 +55,7 @@ fn supervised(root: &Root, jobs: usize) -> Duration {
         max_output: 1 << 26,
         evaluate: &|_| Evidence::default(),
         watch: &|_| Box::new(|_| Looked::default()),
+        looks: None,
         recall: None,
         judge: None,
         input: None,

@@ -289,6 +289,7 @@ fn driver() {
         max_output: job.max_output,
         evaluate: &|_| Evidence::default(),
         watch: &|_| Box::new(|_| Looked::default()),
+        looks: None,
         recall: None,
         judge: None,
         input: None,

@@ -202,6 +202,7 @@ pub(super) fn constraints() -> impl Strategy<Value = Constraints> {
                     sequences: sequences.into_iter().map(sequence).collect(),
                     artifacts: artifacts.into_iter().map(bundle).collect(),
                     tiers,
+                    ..Constraints::default()
                 }
             },
         )

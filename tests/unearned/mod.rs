@@ -13,6 +13,7 @@ mod status;
 mod content;
 mod supervisor;
 mod subjects;
+mod writes;
 
 /// Says that the remote's default branch has what is committed: then it is known what a change begins from.
 fn pushed(project: &crate::support::Project) {

@@ -151,40 +151,34 @@ fn a_file_that_became_bad_after_its_check_passed_is_no_pass() {
         ("echo x > src/c && git add src/c", "src/c"),
     ] {
         let project = moving(does, "");
-        let report = project.run(&["run", "--format", "json"]).exits(44).json();
-        assert_eq!(report["verdict"], "incomplete", "{does}");
-        let moved = caveat(&report, "tree_moved");
+        let report = project.run(&["run", "--format", "json"]).exits(40).json();
+        assert_eq!(report["verdict"], "failed", "{does}");
+        let moved = caveat(&report, "tree_changed");
         assert_eq!((&moved["files"], &moved["checks"]), (&json!([file]), &json!(["unit"])), "{does}");
-        assert_eq!(report["feedback"]["failureCode"], "tree_moved");
+        assert_eq!(report["feedback"]["failureCode"], "verification_tree_changed");
         assert_eq!(report.get("tree"), None);
     }
     let project = moving("echo bad > src/a", "");
     let ran = project.run(&["run", "--subject", "x"]);
-    ran.exits(44).says("files changed while the checks ran").never_says("1/1 complete");
+    ran.exits(40).says("files changed while only `unit` ran").never_says("1/1 complete");
 }
 
 #[test]
-fn what_a_passed_check_is_not_about_stays_a_note() {
-    for (does, more) in [
-        ("echo other > docs/a", ""),
-        ("echo x > src/c", ""),
-        ("echo made > src/a", "    produces \"src/a\"\n"),
-        ("rm src/a", "    cleans \"src/a\"\n"),
+fn what_is_new_or_may_be_written_stays_a_note() {
+    for (does, more, said) in [
+        ("echo x > src/c", "", &["new_files"][..]),
+        ("echo made > src/a", "    produces \"src/a\"\n", &[]),
+        ("rm src/a", "    cleans \"src/a\"\n", &[]),
     ] {
         let project = moving(does, more);
         let report = project.run(&["run", "--format", "json"]).exits(0).json();
-        assert_eq!(codes(&report), Vec::<&str>::new(), "{does}");
+        assert_eq!(codes(&report), said, "{does}");
     }
-    // Its inputs are more than what its condition selects.
-    let project = moving("echo other > docs/a", "    inputs \"docs/**\"\n");
-    let report = project.run(&["run", "--format", "json"]).exits(44).json();
-    assert_eq!(caveat(&report, "tree_moved")["files"], json!(["docs/a"]));
-    // A check without conditions is about every file; one that failed has nothing to lose.
-    for (verdict, exit) in [("true", 44), ("false", 40)] {
-        let text = format!("vplan 1\ncheck all {{\n  shell echo x > docs/a; {verdict}\n}}\n");
-        let project = Project::git_with(&[("contracts/verify.vplan", &text), ("docs/a", "1")]);
-        let report = project.run(&["run", "--format", "json"]).exits(exit).json();
-        assert_eq!(codes(&report).contains(&"tree_moved"), exit == 44);
+    // What no check is about is a tracked file all the same.
+    for more in ["", "    inputs \"docs/**\"\n"] {
+        let project = moving("echo other > docs/a", more);
+        let report = project.run(&["run", "--format", "json"]).exits(40).json();
+        assert_eq!(caveat(&report, "tree_changed")["files"], json!(["docs/a"]));
     }
 }
 
@@ -222,8 +216,8 @@ fn two_runs_in_one_tree_do_not_pass_for_what_the_other_wrote() {
     project.write("src/b", "newer");
     let mut command = project.vplan(&["run", "--contract", "contracts/other.vplan"]).command();
     let mut writer = command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap();
-    let report = project.run(&["run", "--format", "json"]).exits(44).json();
-    assert_eq!(caveat(&report, "tree_moved")["files"], json!(["src/a"]));
+    let report = project.run(&["run", "--format", "json"]).exits(40).json();
+    assert_eq!(caveat(&report, "tree_changed")["files"], json!(["src/a"]));
     assert!(!writer.wait().unwrap().success());
 }
 
@@ -235,9 +229,9 @@ fn an_earlier_pass_does_not_stand_for_a_tree_that_moved_and_without_git_it_is_sa
     project.commit("script");
     project.run(&["run", "--all"]).exits(0);
     project.write("../go", "");
-    let report = project.run(&["run", "--all", "--format", "json"]).exits(44).json();
+    let report = project.run(&["run", "--all", "--format", "json"]).exits(40).json();
     assert_eq!(report["steps"][0]["status"], "cached");
-    assert_eq!(caveat(&report, "tree_moved")["checks"], json!(["kept"]));
+    assert_eq!(caveat(&report, "tree_changed")["checks"], json!(["other"]));
 
     let project = Project::bare();
     project.write("contracts/verify.vplan", "vplan 1\ncheck a: true\n");

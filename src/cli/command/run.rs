@@ -12,6 +12,7 @@ use crate::cli::error::Failure;
 use crate::cli::judge::Program;
 use crate::cli::progress::Progress;
 use crate::cli::propose::Asking;
+use crate::cli::regrown::Taken;
 use crate::cli::render;
 use crate::cli::render::style::{Tone, count, paint};
 use crate::cli::round::{Keeper, tree};
@@ -111,6 +112,8 @@ pub(super) fn once(global: &Global, args: &Run, terminal: &Terminal, round: Roun
     let more: Vec<Caveat> = said.into_iter().filter(|c| !is_said(c, &whole)).collect();
     whole.caveats.extend(more);
     attach(&mut whole, of_run(&session, global, args, memory.is_some(), held.as_ref())?);
+    let may_write = args.saved.shard.is_some() && whole.steps.iter().any(|s| s.writes.is_some());
+    let all = may_write.then(|| whole.clone());
     let (plan, shard) = match args.saved.shard {
         Some(shard) => {
             let share = share(&whole, shard);
@@ -159,6 +162,9 @@ pub(super) fn once(global: &Global, args: &Run, terminal: &Terminal, round: Roun
     let question = session.questions(&beneath, global.locked);
     let judge = judge.map(|Program { argv, env, .. }| Judge { argv, env, question: &question });
     let vault = vault(global, &session.site);
+    let since = subject.as_ref().and_then(Subject::since);
+    let taken = Taken { global, args, terminal, since, session: &session };
+    let again = |first: &Plan, wrote: &[RepoPath]| taken.again(all.as_ref().unwrap_or(first), wrote);
     let run = verify::Run {
         root: &root,
         environment: &environment,
@@ -172,6 +178,7 @@ pub(super) fn once(global: &Global, args: &Run, terminal: &Terminal, round: Roun
         judge: judge.as_ref(),
         tick: matches!(progress, Progress::Live(_)).then_some(TICK),
         tree: beginning.seen(),
+        again: &again,
         vault: vault.as_ref(),
         compare: &compare,
         contract: session.contract(),

@@ -147,7 +147,7 @@ pub fn run(global: &Global, args: &Status, terminal: &Terminal) -> Result<u8, Fa
 fn tree(history: &History, report: &Report, present: &Present) -> Option<Tree> {
     let recorded = report.tree.clone()?;
     let plan = history.plan(&report.run_id).ok()??;
-    let present = present.digest(&plan);
+    let present = present.digest(&plan, &report.new_files);
     let same = present.as_ref() == Some(&recorded);
     Some(Tree { present, recorded, same })
 }

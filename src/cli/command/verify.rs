@@ -203,7 +203,7 @@ fn tree(site: &Site, report: &Report, plan: Option<&Plan>, ended: Option<&Ended>
     };
     // Which files are products, and no part of the tree, only the plan says.
     let Some(plan) = plan else { return Aspect::unknown("tree", "without the plan this tree cannot be compared") };
-    let Some(present) = Present::look(site.git.as_ref().ok()).digest(plan) else {
+    let Some(present) = Present::look(site.git.as_ref().ok()).digest(plan, &report.new_files) else {
         return Aspect::unknown("tree", "which tree this is cannot be said");
     };
     if present != *recorded {

@@ -171,6 +171,7 @@ impl Scope {
             Setting::Requires(sels) => Setting::Requires(self.sels(sels)),
             Setting::Unchanged(sels) => Setting::Unchanged(self.sels(sels)),
             Setting::Inputs(sels) => Setting::Inputs(self.sels(sels)),
+            Setting::Writes(sels) => Setting::Writes(self.sels(sels)),
             Setting::Context(sels) => Setting::Context(self.sels(sels)),
             Setting::Report(format, sel) => Setting::Report(format.clone(), self.sel(sel)),
             // Without `..` for those that name no file and no check of this file. What is `exclusive` is a thing outside of

@@ -62,6 +62,20 @@ impl Snapshot {
         self.files.contains_key(path.as_bytes()) && !self.untracked.contains(path.as_bytes())
     }
 
+    /// What a file is, if it is there: its mode and the id of its content.
+    #[must_use]
+    pub fn entry(&self, path: &RepoPath) -> Option<String> {
+        self.files.get(path.as_bytes()).map(|(mode, id)| format!("{mode:o} {id}"))
+    }
+
+    /// Whether a file below a folder is in the index.
+    #[must_use]
+    pub fn has_tracked_below(&self, folder: &[u8]) -> bool {
+        let first = [folder, b"/"].concat().into_boxed_slice();
+        let below = self.files.range(first.clone()..).map(|(path, _)| path);
+        below.take_while(|path| path.starts_with(&first)).any(|path| !self.untracked.contains(path))
+    }
+
     /// The files that another snapshot has otherwise, or that only one of both has, in byte order.
     #[must_use]
     pub fn differences(&self, other: &Snapshot) -> Vec<RepoPath> {

@@ -61,6 +61,8 @@ struct State {
     confirmations: BTreeMap<String, Confirmation>,
     notes: Vec<String>,
     kept: usize,
+    /// By step id: under what its pass was kept in this run.
+    keys: BTreeMap<String, Digest>,
     /// Of the plan that was asked about last, by its digest.
     order: Option<(Digest, Arc<Order>)>,
 }
@@ -258,7 +260,10 @@ impl<'a> Recall<'a> {
             Ok(products) if keeps(record) => {
                 let entry = Entry::new(open.look.parts.clone(), products, self.pass(step, record));
                 match self.results.put(&entry) {
-                    Ok(()) => state.kept += 1,
+                    Ok(()) => {
+                        state.kept += 1;
+                        state.keys.insert(step.id.clone(), open.key);
+                    }
                     Err(error) => state.notes.push(format!("a pass could not be kept: {}", say(&error))),
                 }
             }
@@ -295,6 +300,12 @@ impl<'a> Recall<'a> {
             record.not_reused = state.why.get(&record.id).map(|why| why.trim_start_matches("; ").to_owned());
             record.confirmation = state.confirmations.get(&record.id).cloned();
         }
+    }
+
+    /// Forgets what was kept of these steps in this run.
+    pub fn forget(&self, steps: &[String]) {
+        let keys = &self.state().keys;
+        steps.iter().filter_map(|id| keys.get(id)).for_each(|key| self.results.remove(key));
     }
 
     /// The run is over: writes down what was learned of files. Gives what a reader should know.

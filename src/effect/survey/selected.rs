@@ -109,7 +109,8 @@ pub(super) fn shadowed(contract: &Contract, sink: &mut Diagnostics) {
         contract.sequences.iter().flat_map(|s| s.groups.iter().flatten()).copied().collect();
     placed.extend(contract.checks.iter().flat_map(|c| &c.needs));
     let plain = |(index, check): &(usize, &Check)| {
-        let effects = !(check.produces.is_empty() && check.cleans.is_empty() && check.requires.is_empty());
+        let effects = !(check.produces.is_empty() && check.cleans.is_empty() && check.requires.is_empty())
+            || check.writes.is_some();
         !placed.contains(index) && check.needs.is_empty() && !effects && !check.setup && !check.always
     };
     let mut alike: BTreeMap<Work<'_>, Vec<&Check>> = BTreeMap::new();
@@ -161,6 +162,7 @@ fn same_judgement(a: &Check, b: &Check) -> bool {
         && (&a.pass_env, &a.tool_path) == (&b.pass_env, &b.tool_path)
         && (&a.format, &a.report, &a.exclusive) == (&b.format, &b.report, &b.exclusive)
         && (&a.unchanged, &a.inputs, &a.context) == (&b.unchanged, &b.inputs, &b.context)
+        && a.writes == b.writes
 }
 
 /// Whether every plan with `a` has `b`.

@@ -201,6 +201,7 @@ fn outcome(old: &Check, new: &Check, found: &mut Vec<Finding>) {
         }
     }
     inputs(old, new, found);
+    writes(old, new, found);
 }
 
 fn flag(name: &str, old: bool, new: bool, why: &str, found: &mut Vec<Finding>) {
@@ -278,6 +279,18 @@ fn inputs(old: &Check, new: &Check, found: &mut Vec<Finding>) {
             }
             Watch::Apart(class, why) => found.push(finding(class, what(), why)),
         },
+    }
+}
+
+/// The more a step may change, the less is said of a tree in which it passed.
+fn writes(old: &Check, new: &Check, found: &mut Vec<Finding>) {
+    let what = || watch_text("writes", old, new, |c| &c.writes);
+    match watched(&new.writes, &old.writes) {
+        Watch::Same => {}
+        Watch::Apart(Cosmetic, why) => found.push(finding(Cosmetic, what(), why)),
+        Watch::Apart(Undecided, why) => found.push(finding(Undecided, what(), why)),
+        Watch::Apart(Strengthens, _) => found.push(finding(Strengthens, what(), "it may change less")),
+        Watch::Apart(class, _) => found.push(finding(class, what(), "it may change more of the tree")),
     }
 }
 
@@ -397,6 +410,7 @@ mod tests {
             (|c| c.format = "eslint".to_owned(), Strengthens, Weakens),
             (|c| c.unchanged = selection("a"), Strengthens, Weakens),
             (|c| c.inputs = selection("a"), Weakens, Strengthens),
+            (|c| c.writes = selection("a"), Weakens, Strengthens),
             (|c| c.dir = crate::base::path::RepoPath::parse(b"x").unwrap(), Undecided, Undecided),
             (|c| c.body = Body::Shell("x".to_owned()), Undecided, Undecided),
             (|c| c.tags = vec!["t".to_owned()], Changes, Changes),
@@ -432,6 +446,19 @@ mod tests {
         assert_eq!(why("src/*", "src/**").0, Strengthens);
         assert_eq!(why("src/*", "lib/*").0, Weakens);
         assert_eq!(why("{a,b}", "a b").0, Cosmetic);
+    }
+
+    #[test]
+    fn what_may_be_written() {
+        let class = |a: &str, b: &str| {
+            let check = |text: &str| Check { writes: selection(text), ..plain_check("c") };
+            compare(&check(a), &check(b)).iter().map(|f| f.class).collect::<Vec<_>>()
+        };
+        assert_eq!(class("src/*", "src/**"), [Weakens]);
+        assert_eq!(class("src/**", "src/*"), [Strengthens]);
+        assert_eq!(class("src/*", "lib/*"), [Weakens]);
+        assert_eq!(class("{a,b}", "a b"), [Cosmetic]);
+        assert_eq!(class("a", "a"), []);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 /// Commands are cut here: a picture is for the shape of a plan.
 const LONGEST_COMMAND: usize = 60;
 
-/// For Graphviz: one cluster for each tier, solid edges for `needs`, dashed ones for `sequence`, dotted ones for artifacts.
+/// For Graphviz: one cluster for each tier, solid edges for `needs`, dashed ones for `sequence`, dotted ones for artifacts and writers.
 #[must_use]
 pub fn dot(plan: &Plan) -> String {
     let quote = |text: &str| format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""));
@@ -28,7 +28,7 @@ pub fn dot(plan: &Plan) -> String {
         let style = match why(earlier, later) {
             Why::Needs => "solid",
             Why::Sequence => "dashed",
-            Why::Artifacts => "dotted",
+            Why::Artifacts | Why::Writes => "dotted",
         };
         let (from, to) = (visible(earlier.id.as_bytes()), visible(later.id.as_bytes()));
         out.push_str(&format!("  {} -> {} [style={style}];\n", quote(&from), quote(&to)));
@@ -37,7 +37,7 @@ pub fn dot(plan: &Plan) -> String {
     out
 }
 
-/// For Mermaid: as [`dot`]; thick edges for `needs`, plain ones for `sequence`, dotted ones for artifacts.
+/// For Mermaid: as [`dot`]; thick edges for `needs`, plain ones for `sequence`, dotted ones for artifacts and writers.
 #[must_use]
 pub fn mermaid(plan: &Plan) -> String {
     let names: BTreeMap<&str, usize> = plan.steps.iter().enumerate().map(|(i, s)| (s.id.as_str(), i + 1)).collect();
@@ -56,7 +56,7 @@ pub fn mermaid(plan: &Plan) -> String {
         let arrow = match why(earlier, later) {
             Why::Needs => "==>",
             Why::Sequence => "-->",
-            Why::Artifacts => "-.->",
+            Why::Artifacts | Why::Writes => "-.->",
         };
         out.push_str(&format!("  {} {arrow} {}\n", name(earlier), name(later)));
     }

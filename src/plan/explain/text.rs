@@ -211,6 +211,10 @@ impl Page<'_> {
             let what = items_text(selection.items.iter());
             self.labelled(indent, "holds  ", Mark::Command, &format!("{what} stays unchanged"));
         }
+        if let Some(writes) = &step.writes {
+            let text = format!("{}; any other tracked file must stay as it is", items_text(writes.items.iter()));
+            self.labelled(indent, "writes ", Mark::Command, &text);
+        }
         if let Some(inputs) = &step.inputs {
             let text = format!("{}; a pass on the same may stand for it", items_text(inputs.items.iter()));
             self.labelled(indent, "inputs ", Mark::Command, &text);

@@ -35,6 +35,10 @@ fn by_cause(step: &Step, record: &StepRecord) -> &'static str {
              only if it needs that long"
         }
         (_, Some(Cause::Mutated)) => "run the generator and commit what it writes",
+        (_, Some(Cause::TreeChanged)) => {
+            "it must not change tracked files: run it by itself, look at what it writes, and keep or undo that; the check was run on \
+             something else than what is here now"
+        }
         (_, Some(Cause::NoEvidence)) => {
             "its output cannot be read as the contract says: make sure that the command runs the tool itself and that the tool prints \
              its results, or writes the report, in that format"

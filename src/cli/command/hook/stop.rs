@@ -8,6 +8,7 @@ use crate::base::unit::show_size;
 use crate::base::word::visible;
 use crate::cli::args::Global;
 use crate::cli::error::Failure;
+use crate::cli::regrown::only_grew;
 use crate::cli::render::feedback::code;
 use crate::cli::session::{changes_unknown, kept_state, load_contract, locate, state};
 use crate::cli::subject::by_default;
@@ -119,6 +120,15 @@ impl Stop<'_> {
         {
             return Ending::Failed(Failed::of(&failure));
         }
+        let clock = Clock::start();
+        match self.round(limit) {
+            // Nothing is to be repaired: the same once more, of the whole change.
+            Ending::Reported(report) if only_grew(&report) => self.round(limit.saturating_sub(clock.elapsed())),
+            ending => ending,
+        }
+    }
+
+    fn round(&self, limit: Duration) -> Ending {
         let ended = match own::run(&self.arguments(), limit) {
             Ok(ended) => ended,
             Err(error) => {
