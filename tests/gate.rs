@@ -232,7 +232,9 @@ fn without_a_subject_nothing_is_recorded() {
     assert_eq!((&report["attempt"], &report["decision"]), (&json!(4), &json!("advance")));
     assert!(["counter", "others", "required", "subject", "verdictCode"].iter().all(|key| report.get(key).is_none()));
     let states = std::fs::read_dir(project.parent().join("home/state/vplan")).unwrap().map(|e| e.unwrap().path());
-    let kept: Vec<_> = states.flat_map(|s| std::fs::read_dir(s).unwrap()).map(|e| e.unwrap().file_name()).collect();
+    let kept = states.flat_map(|s| std::fs::read_dir(s).unwrap()).map(|e| e.unwrap().file_name());
+    // What was read of files is kept when it was written a while ago.
+    let kept: Vec<_> = kept.filter(|name| name != "contents").collect();
     assert_eq!(kept, ["ended"], "no ledger is made");
 }
 

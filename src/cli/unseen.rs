@@ -4,11 +4,13 @@ use super::error::Failure;
 use super::session::Session;
 use crate::base::change::{ChangeSet, ChangedFile, Status};
 use crate::base::path::RepoPath;
+use crate::check::Severity;
 use crate::effect::git::Unseen;
+use crate::plan::about::is_about;
 use crate::plan::caveat::{Caveat, Code, Effect};
-use crate::plan::facts::Facts;
+use crate::plan::facts::{Answer, Certainty, Facts, Question};
 use crate::plan::request::Request;
-use crate::plan::{Plan, Step};
+use crate::plan::{Origin, Plan, Step};
 use std::collections::BTreeSet;
 
 impl Session {
@@ -19,15 +21,54 @@ impl Session {
     pub(super) fn unseen(&self, plan: &Plan, facts: &Facts) -> Result<Vec<Caveat>, Failure> {
         // Who names the changed files has no comparison, and no questions about it.
         let Some(git) = self.git().filter(|_| self.request.changed_in.is_some()) else { return Ok(Vec::new()) };
-        let Unseen { hidden, left_out } = git.unseen();
+        let Unseen { hidden, left_out, line_ends } = git.unseen();
         let mut caveats = Vec::new();
+        caveats.extend(self.switched_off(&hidden, plan, facts)?);
         if !hidden.is_empty() {
             caveats.extend(self.hidden(hidden, plan, facts)?);
         }
         if !left_out.is_empty() {
-            caveats.push(self.left_out(left_out, plan, facts)?);
+            caveats.push(self.left_out(left_out, plan));
+        }
+        if !line_ends.is_empty() {
+            let message = "files have other line ends than at the base, with which they would be committed: a check may read them otherwise";
+            caveats.push(Caveat::new(Code::LineEnds, Effect::Note, message).about(line_ends));
         }
         Ok(caveats)
+    }
+
+    /// Checks that the change keeps from applying by what it adds or removes: with the files of the base they would be asked for.
+    fn switched_off(&self, hidden: &[RepoPath], plan: &Plan, facts: &Facts) -> Result<Option<Caveat>, Failure> {
+        let files = self.request.changed.files();
+        let appeared = |path: &RepoPath| {
+            hidden.contains(path) || files.iter().any(|f| f.status == Status::Added && f.path == *path)
+        };
+        let vanished = |path: &RepoPath| {
+            files.iter().any(|f| f.status == Status::Deleted && (f.path == *path || f.path.below(path).is_some()))
+        };
+        let (mut then, mut about) = (facts.clone(), Vec::new());
+        for (question, answer) in &mut then.0 {
+            let Question::Exists(path) = question else { continue };
+            let other = match answer {
+                Answer::Word(Certainty::Yes) if appeared(path) => Certainty::No,
+                Answer::Word(Certainty::No) if vanished(path) => Certainty::Yes,
+                _ => continue,
+            };
+            *answer = Answer::Word(other);
+            about.push(path.clone());
+        }
+        if about.is_empty() {
+            return Ok(None);
+        }
+        let before = self.compiled(self.contract(), &self.request, &mut then)?;
+        let is_there = |step: &Step| plan.steps.iter().any(|s| s.check() == step.check());
+        let blocking = before.steps.iter().filter(|s| s.severity == Severity::Blocking && s.origin == Origin::Contract);
+        let lost: Vec<&Step> = blocking.filter(|step| !is_there(step)).collect();
+        if lost.is_empty() {
+            return Ok(None);
+        }
+        let message = "checks do not apply any more because of files that the change adds or removes";
+        Ok(Some(Caveat::new(Code::SwitchedOff, Effect::Note, message).of_checks(names(&lost)).about(about)))
     }
 
     fn hidden(&self, hidden: Vec<RepoPath>, plan: &Plan, facts: &Facts) -> Result<Option<Caveat>, Failure> {
@@ -48,14 +89,12 @@ impl Session {
         Ok(Some(caveat.about(if of_checks.is_empty() { hidden } else { of_checks })))
     }
 
-    fn left_out(&self, left_out: Vec<RepoPath>, plan: &Plan, facts: &Facts) -> Result<Caveat, Failure> {
+    fn left_out(&self, left_out: Vec<RepoPath>, plan: &Plan) -> Caveat {
         let count = left_out.len();
-        let changed = left_out.iter().map(|path| ChangedFile { path: path.clone(), status: Status::Modified });
-        let (with, without) = (self.plan_of(changed.collect(), facts)?, self.plan_of(Vec::new(), facts)?);
-        let has = |plan: &Plan, step: &Step| plan.steps.iter().any(|s| s.check() == step.check());
-        let selecting: Vec<&Step> = plan.steps.iter().filter(|step| has(&with, step) && !has(&without, step)).collect();
+        let about = |step: &&Step| left_out.iter().any(|path| is_about(self.contract(), step, path));
+        let selecting: Vec<&Step> = plan.steps.iter().filter(about).collect();
         let files = if count == 1 { "1 file is".to_owned() } else { format!("{count} files are") };
-        Ok(if selecting.is_empty() {
+        if selecting.is_empty() {
             Caveat::new(Code::Sparse, Effect::Note, format!("{files} outside the sparse checkout"))
         } else {
             let message = format!("{files} outside the sparse checkout, and checks in the plan select some of them");
@@ -63,7 +102,7 @@ impl Session {
                 .of_checks(names(&selecting))
                 .way_out("check them out: `git sparse-checkout disable`")
                 .about(left_out)
-        })
+        }
     }
 
     /// The plan for other changed files, before anything is repaired.

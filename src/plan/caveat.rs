@@ -46,6 +46,10 @@ pub enum Code {
     HiddenFiles,
     /// Files are outside the sparse checkout.
     Sparse,
+    /// Checks do not apply any more because of files that the change adds or removes.
+    SwitchedOff,
+    /// Files have other line ends than at the base, and would be committed with the same.
+    LineEnds,
     /// All of the change that a loop began with is gone.
     ChangeGone,
     /// A check changed files as it may, and the change that came of it asks for more than what ran.
@@ -99,6 +103,8 @@ impl Code {
             Code::WholeTree => "whole_tree",
             Code::HiddenFiles => "hidden_files",
             Code::Sparse => "sparse",
+            Code::SwitchedOff => "switched_off",
+            Code::LineEnds => "line_ends",
             Code::ProposerFailed => "proposer_failed",
             Code::ProgramChanged => "program_changed",
             Code::TestsDropped => "tests_dropped",

@@ -112,6 +112,24 @@ fn a_base_that_is_head_because_no_other_is_known() {
 }
 
 #[test]
+fn an_index_without_names_leaves_nothing_out_of_all_files() {
+    let project = project();
+    project.write("src/a", "bad\n");
+    let whole = project.run(&["explain", "--all", "--format", "json"]).json()["request"]["changed"].clone();
+    let paths = |changed: &serde_json::Value| -> Vec<String> {
+        changed.as_array().unwrap().iter().map(|file| file["path"].as_str().unwrap().to_owned()).collect()
+    };
+    assert!(paths(&whole).contains(&"src/a".to_owned()));
+    for args in [&["rm", "-q", "--cached", "src/a"][..], &["read-tree", "--empty"]] {
+        project.git(args);
+        let now = project.run(&["explain", "--all", "--format", "json"]).json()["request"]["changed"].clone();
+        assert_eq!(paths(&now), paths(&whole), "{args:?}");
+    }
+    project.remove(".git/index");
+    project.run(&["run", "--all"]).exits(40);
+}
+
+#[test]
 fn a_base_that_is_later_than_the_whole_change() {
     let project = project();
     project.git(&["checkout", "-q", "-b", "work"]);

@@ -243,11 +243,40 @@ fn conversions_that_are_tracked_hide_what_they_must_and_nothing_else() {
     project.write("src/x.bat", "a\nb\n").write("src/x.auto", "a\r\nb\r\n").write("src/x.id", "$Id: 1 $\n");
     project.write("src/x.u16", b"\xfe\xff\0a\0\n");
     changes(&project, &[]);
+    // A checkout would not give it these, and what runs it may tell them apart.
+    let said = caveat(&project, "line_ends").unwrap();
+    assert_eq!((&said["files"], &said["effect"]), (&serde_json::json!(["src/x.auto"]), &"note".into()));
     project.write("src/x.bin", "a\r\n");
     changes(&project, &["M:src/x.bin"]);
     project.write("src/x.bat", "a\r\nc\r\n").write("src/x.auto", "a\r\nb\r\n\0").write("src/x.id", "$Id: 1 $ x\n");
     project.write("src/x.u16", b"\xff\xfeb\0\n\0");
     changes(&project, &["M:src/x.auto", "M:src/x.bat", "M:src/x.bin", "M:src/x.id", "M:src/x.u16"]);
+}
+
+#[test]
+fn a_stamp_of_git_is_no_place_for_code() {
+    let project = with_attributes("*.js ident\n", &[("src/x.js", b"/* $Id$ */\nfail();\n")]);
+    project.write("src/x.js", "/* $Id: 0123abcd $ */\nfail();\n");
+    changes(&project, &[]);
+    project.write("src/x.js", "/* $Id: */ exit(); /* $ */\nfail();\n");
+    assert_eq!(project.git(&["diff", "--name-only"]), "", "git would commit the same");
+    changes(&project, &["M:src/x.js"]);
+}
+
+#[test]
+fn files_outside_the_sparse_checkout_of_a_submodule() {
+    let inner = Project::git_with(&[("x/a", "1\n"), ("b", "1\n")]);
+    let project = project();
+    let url = inner.root().display().to_string();
+    project.git(&["submodule", "--quiet", "add", &url, "src/sub"]);
+    project.pushed(&project.commit("submodule"));
+    assert_eq!(caveat(&project, "sparse"), None);
+    project.git_in("src/sub", &["config", "core.sparseCheckout", "true"]);
+    project.git_in("src/sub", &["update-index", "--skip-worktree", "x/a"]);
+    project.remove("src/sub/x/a");
+    assert_eq!(compared(&project).1.left_out.iter().map(ToString::to_string).collect::<Vec<_>>(), ["src/sub/x/a"]);
+    project.write("src/a.py", "new\n");
+    assert_eq!(caveat(&project, "sparse").unwrap()["effect"], "narrows");
 }
 
 #[test]
@@ -389,6 +418,15 @@ fn files_outside_a_sparse_checkout() {
     let said = caveat(&project, "sparse").unwrap();
     assert_eq!((&said["effect"], &said["checks"][0]), (&"narrows".into(), &"unit".into()));
     project.run(&["run", "--base", "HEAD", "--require", "full"]).exits(44);
+    // A check without conditions may read any of them.
+    let whole = Project::contract("vplan 1\ncheck all: true\n");
+    whole.write("src/b.py", "two\n").commit("b");
+    whole.pushed(&whole.git(&["rev-parse", "HEAD"]));
+    whole.git(&["config", "core.sparseCheckout", "true"]);
+    whole.git(&["update-index", "--skip-worktree", "src/b.py"]);
+    whole.remove("src/b.py");
+    assert_eq!(caveat(&whole, "sparse").unwrap()["checks"][0], "all");
+    whole.run(&["run", "--require", "full"]).exits(44);
     // A file that is not what the commit has is a change, seen or not.
     let id = project.git_stdin(&["hash-object", "-w", "--stdin"], b"other\n");
     project.git(&["update-index", "--cacheinfo", &format!("100644,{id},src/b.py")]);

@@ -138,6 +138,50 @@ fn a_linked_worktree_is_no_way_out() {
 }
 
 #[test]
+fn a_repository_around_the_one_that_is_gone_is_no_way_out() {
+    let project = project(CONTRACT);
+    start(&project, "s-1");
+    project.write("src/a", "bad\n").remove(".git").git_in("..", &["init", "-q"]);
+    assert!(blocked(&stop(&project)).contains("is not inside a git repository"));
+    assert!(blocked(&stop_in(&project, "src", "s-1")).contains("is not inside a git repository"));
+    // A linked work tree inside the repository that it is of.
+    let project = self::project(CONTRACT);
+    project.git(&["worktree", "add", "-q", "-b", "side", "side"]);
+    start_in(&project, "side", "s-1");
+    project.write("side/src/a", "bad\n").remove("side/.git");
+    assert!(blocked(&stop_in(&project, "side", "s-1")).contains("is not inside a git repository"));
+    // At the end of the retries people are told.
+    let project = self::project(&gate("retries 1"));
+    start(&project, "s-1");
+    project.write("src/a", "bad\n").remove(".git").git_in("..", &["init", "-q"]);
+    let answers: Vec<Value> = (0..4).map(|_| stop(&project)).collect();
+    assert!(
+        answers.iter().any(|a| a["systemMessage"].as_str().is_some_and(|m| m.contains("NOT verified"))),
+        "{answers:?}"
+    );
+}
+
+#[test]
+fn people_are_told_of_tests_that_vanished() {
+    let contract = "vplan 1\ncheck unit {\n  test sh test.sh\n  format unittest\n}\n";
+    let project = project(contract);
+    let line = "-".repeat(70);
+    let tests = |n: u32| format!("printf -- '{line}\\nRan {n} tests in 0.1s\\n\\nOK\\n' >&2\n");
+    project.write("test.sh", tests(5));
+    super::pushed(&project);
+    start(&project, "s-1");
+    project.write("src/a", "more\n");
+    passes(&stop(&project));
+    project.write("test.sh", tests(2));
+    let answer = stop(&project);
+    assert_eq!(answer["decision"], Value::Null, "{answer}");
+    assert!(
+        answer["systemMessage"].as_str().unwrap().contains("fewer tests than in its last pass: 5 -> 2"),
+        "{answer}"
+    );
+}
+
+#[test]
 fn a_contract_that_the_change_weakens_is_named_and_never_enough() {
     for commits in [false, true] {
         let project = project(CONTRACT);

@@ -167,6 +167,24 @@ fn what_holds_for_the_whole_contract() {
 }
 
 #[test]
+fn what_is_verified_and_said_to_be_made() {
+    // What a step makes is no part of the tree that a run verifies, and may change while it runs.
+    for line in ["produces \"src/**\"", "cleans \"src/**\"", "produces \"**\""] {
+        refused(&changed("  run true lint\n", &format!("  run true lint\n  {line}\n")), "", &[]);
+        refused(
+            &changed("check slow {\n", &format!("check new {{\n  run true new\n  {line}\n}}\ncheck slow {{\n")),
+            "",
+            &[],
+        );
+    }
+    let report = changed("  run true lint\n", "  lint true lint\n  report junit \"src/a\"\n");
+    assert!(said(&report.run(PLAIN), "contract_weakened").is_some());
+    // What is no part of the change, and what nothing is about.
+    let other = changed("  run true lint\n", "  run true lint\n  produces \"dist/**\"\n");
+    assert_eq!(said(other.run(PLAIN).exits(0), "contract_weakened"), None);
+}
+
+#[test]
 fn an_import_that_was_swapped() {
     let edited = project();
     edited.write("contracts/part.vplan", "vplan 1\ncheck extra: echo nothing\n");
@@ -533,11 +551,44 @@ fn an_unchanged_contract_costs_no_process() {
     assert_eq!(asked_of_git(&project, &["explain", "--changed", "x"]), Vec::<String>::new());
     let listed = |project: &Project| {
         let asked = asked_of_git(project, &["run", "--changed", "x"]);
-        asked.iter().filter(|call| *call == "ls-tree").count()
+        asked.iter().filter(|call| *call == "ls-tree" || *call == "cat-file").count()
     };
     project.run(&["gate", "record", "--subject", "S", "--status", "done"]).exits(0);
     assert_eq!((listed(&project), listed(&project)), (1, 0));
     // What is kept is of the commit alone.
     project.write("contracts/verify.vplan", STRICT.replace("  exit 0\n", "  severity warning\n"));
     assert!(said(&project.run(&["run", "--changed", "x", "--format", "json"]), "contract_weakened").is_some());
+}
+
+#[test]
+fn what_a_check_looks_for_was_taken_away() {
+    let contract = "vplan 1
+whenExists \"Makefile\" {
+  check make: false
+}
+whenAbsent \"SKIP\" \"skip\" {
+  check unit: false
+}
+check lint: true
+";
+    let project = || Project::git_with(&[("contracts/verify.vplan", contract), ("Makefile", ""), ("old/a", "")]);
+    let gone = project();
+    assert_eq!(said(&gone.run(PLAIN), "switched_off"), None);
+    gone.remove("Makefile").write("SKIP", "");
+    let ran = gone.run(PLAIN);
+    let caveat = said(ran.exits(0), "switched_off").unwrap();
+    assert_eq!(caveat["checks"], serde_json::json!(["make", "unit"]));
+    assert_eq!(caveat["files"], serde_json::json!(["Makefile", "SKIP"]));
+    // Committed, renamed, or hidden by a rule of this machine.
+    gone.commit("work");
+    assert!(said(gone.run(PLAIN).exits(0), "switched_off").is_some());
+    let hidden = project();
+    hidden.write("skip", "").write(".git/info/exclude", "/skip\n");
+    assert_eq!(said(&hidden.run(PLAIN), "switched_off").unwrap()["checks"], serde_json::json!(["unit"]));
+    // What was so at the base is the contract's own.
+    let before = project();
+    before.remove("Makefile").write("SKIP", "");
+    let base = before.commit("as it is");
+    before.pushed(&base).write("old/a", "new\n");
+    assert_eq!(said(before.run(PLAIN).exits(0), "switched_off"), None);
 }

@@ -7,6 +7,7 @@ mod judge;
 mod r#loop;
 mod names;
 mod not_promised;
+mod objects;
 mod plan;
 mod run;
 mod status;

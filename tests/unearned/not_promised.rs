@@ -69,8 +69,8 @@ fn shown(project: &Project, name: &str) -> Ran {
 fn what_is_not_promised_is_named() {
     let examples = PAGE.lines().filter_map(|line| line.strip_prefix("```sh "));
     let tried = [
-        "tests", "ignored", "home", "path", "refs", "state", "accept", "record", "reset", "narrowed", "inputs",
-        "sandbox",
+        "tests", "ignored", "links", "home", "path", "refs", "state", "accept", "record", "reset", "narrowed",
+        "inputs", "sandbox",
     ];
     assert_eq!(examples.collect::<BTreeSet<_>>(), BTreeSet::from(tried));
 }
@@ -80,6 +80,7 @@ fn what_is_not_promised_is_named() {
 fn what_the_machine_and_the_tests_say_is_believed() {
     for (name, check, good, bad) in [
         ("tests", "sh test.sh", "ok\n", "bad\n"),
+        ("links", "grep -q ok src/a", "ok\n", "bad\n"),
         ("ignored", "sh node_modules/lint/run.sh", "ok\n", "bad\n"),
         ("home", "git diff --check HEAD", "ok\n", "ok \n"),
         ("path", "grep -q ok src/a", "ok\n", "bad\n"),

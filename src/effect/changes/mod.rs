@@ -317,9 +317,18 @@ fn staged(git: &Git) -> Result<Gathered, ChangeError> {
 }
 
 fn all(git: &Git) -> Result<Gathered, ChangeError> {
-    let files = git.tracked()?.into_iter().map(|path| ChangedFile { path, status: Status::Modified }).collect();
+    let head = git.head()?;
+    let tracked = git.tracked()?;
+    // What the index lacks is tracked all the same as long as the commit has it: anybody may have written the index.
+    let committed = head.as_ref().map(|head| git.names_at(head)).transpose()?.unwrap_or_default();
+    let taken_out = committed.into_iter().filter(|path| tracked.binary_search(path).is_err()).map(|path| {
+        let is_there = git.root().join(path.to_os()).symlink_metadata().is_ok();
+        ChangedFile { path, status: if is_there { Status::Modified } else { Status::Deleted } }
+    });
+    let mut files: Vec<ChangedFile> = taken_out.collect();
+    files.extend(tracked.into_iter().map(|path| ChangedFile { path, status: Status::Modified }));
     let description = "every tracked file".to_owned();
-    Ok(done(without_records(files, true)?, description, git.head()?).found_in(ChangedIn::Tracked))
+    Ok(done(without_records(files, true)?, description, head).found_in(ChangedIn::Tracked))
 }
 
 fn since_base(git: &Git, revision: &BaseRevision, lookup: Lookup<'_>) -> Result<Gathered, ChangeError> {

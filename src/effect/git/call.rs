@@ -44,6 +44,11 @@ pub(super) fn start(command: &mut Command, limit: Duration, cap: usize) -> Resul
 }
 
 impl Started {
+    /// Takes no more than so many bytes.
+    pub(super) fn limit(&mut self, cap: usize) {
+        self.cap = self.cap.min(cap);
+    }
+
     /// Reads what it writes, to its end.
     pub(super) fn finish(mut self) -> Result<Output, Fault> {
         let output = collect(&mut self.child, self.deadline, self.cap)?;

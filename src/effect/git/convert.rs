@@ -40,6 +40,8 @@ struct Conversion {
     lfs: bool,
     encoding: Option<Vec<u8>>,
     lines: Option<Lines>,
+    /// Whether a checkout writes CRLF.
+    crlf: bool,
     ident: bool,
 }
 
@@ -68,7 +70,7 @@ impl Conversion {
         };
         let ident = attributes.get("ident") == Some(&Value::Set);
         let some = encoding.is_some() || lines.is_some() || ident;
-        some.then_some(Self { lfs: false, encoding, lines, ident })
+        some.then_some(Self { lfs: false, encoding, lines, crlf: is("eol", "crlf"), ident })
     }
 
     /// The id of what would be committed, by the length of the repository's ids.
@@ -162,14 +164,19 @@ fn collapse(bytes: &[u8]) -> Vec<u8> {
         rest = after;
         let Some(text) = rest.strip_prefix(b"Id:") else { continue };
         let Some(end) = text.iter().position(|b| *b == b'$') else { break };
-        // One that does not end on its line is none.
-        if let Some(after) = text.get(end + 1..).filter(|_| !text.iter().take(end).any(|b| *b == b'\n')) {
+        // One that does not end on its line is none; and what is no stamp of git or an older tool is content, though git would
+        // commit the two alike.
+        if let Some(after) = text.get(end + 1..).filter(|_| text.iter().take(end).all(|b| is_of_stamp(*b))) {
             out.extend_from_slice(b"Id$");
             rest = after;
         }
     }
     out.extend_from_slice(rest);
     out
+}
+
+fn is_of_stamp(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b" .,:/_-+@".contains(&byte)
 }
 
 /// Compares files as they would be committed.
@@ -189,6 +196,12 @@ impl<'a> Converter<'a> {
     /// Whether a file whose bytes are not those of a blob would be committed as that blob.
     pub(super) fn is_same(&mut self, path: &[u8], blob: &Oid) -> bool {
         self.conversion(path).is_some_and(|conversion| self.id(path, &conversion, blob.length()) == Some(*blob))
+    }
+
+    /// Whether a file that would be committed as a blob has line ends that a checkout does not give it, as far as attributes say.
+    pub(super) fn has_other_line_ends(&mut self, path: &[u8], blob: &Oid) -> bool {
+        let Some(conversion) = self.conversion(path).filter(|c| c.lines.is_some() && !c.crlf) else { return false };
+        self.id(path, &Conversion { lines: None, ..conversion }, blob.length()) != Some(*blob)
     }
 
     fn conversion(&mut self, path: &[u8]) -> Option<Conversion> {
@@ -279,6 +292,9 @@ mod tests {
         for (text, want) in [
             ("x $Id: abc$ y $Id: $ $Id$", "x $Id$ y $Id$ $Id$"),
             ("$Id: a\nb$", "$Id: a\nb$"),
+            ("/* $Id: */ exit(); /* $ */", "/* $Id: */ exit(); /* $ */"),
+            ("$Id: a\rb$", "$Id: a\rb$"),
+            ("$Id: a.c,v 1.2 2003/01/02 03:04:05 b Exp $", "$Id$"),
             ("$Id: a", "$Id: a"),
             ("$$Id: a$$", "$$Id$$"),
         ] {

@@ -77,6 +77,9 @@ pub enum GitError {
     /// Git's answer is not of the form that its documentation describes.
     #[error("`git {0}` gave an answer that cannot be read")]
     Unreadable(String),
+    /// An object of the repository has another content than its id says.
+    #[error("the object {0} of this repository is not what its id says")]
+    Damaged(String),
     /// A file in a commit is larger than what was asked for.
     #[error("`{path}` is larger than {}", crate::base::unit::show_size(*.cap))]
     TooLarge {
@@ -123,6 +126,7 @@ impl GitError {
             GitError::Spawn(_) => "vplan::git::spawn",
             GitError::Failed { .. } => "vplan::git::failed",
             GitError::Unreadable(_) => "vplan::git::unreadable",
+            GitError::Damaged(_) => "vplan::git::damaged",
             GitError::TooLarge { .. } => "vplan::git::too_large",
             GitError::File { .. } => "vplan::git::file",
             GitError::TrackedRecord(_) => "vplan::git::tracked_record",
@@ -160,6 +164,7 @@ impl GitError {
             GitError::NoMergeBase { shallow: false, .. } => {
                 "their histories are unrelated: name a revision that `HEAD` descends from".to_owned()
             }
+            GitError::Damaged(_) => "`git fsck` says what else is damaged; a new clone has it whole".to_owned(),
             GitError::TrackedRecord(_) => "git rm -r --cached .vplan".to_owned(),
             GitError::Unsteady => "wait until the other git command has ended".to_owned(),
             _ => return None,

@@ -5,6 +5,7 @@
 use super::Git;
 use super::error::GitError;
 use super::object::Oid;
+use crate::base::path::RepoPath;
 use std::ops::Range;
 
 /// One file, or a submodule.
@@ -60,6 +61,17 @@ impl Listing {
 }
 
 impl Git {
+    /// The paths of all files of a commit, in byte order.
+    ///
+    /// # Errors
+    /// What git says.
+    pub fn names_at(&self, commit: &Oid) -> Result<Vec<RepoPath>, GitError> {
+        let listing = self.listing(commit)?;
+        let name = |file: Listed<'_>| RepoPath::from_exact(file.path);
+        let names: Option<Vec<RepoPath>> = listing.iter().map(name).collect();
+        names.ok_or_else(|| GitError::Unreadable("ls-tree".to_owned()))
+    }
+
     /// The files of a commit or tree; git is asked once for each.
     pub(super) fn listing(&self, tree: &Oid) -> Result<Listing, GitError> {
         if Oid::empty_tree(tree.length()).as_ref() == Some(tree) {
@@ -68,7 +80,8 @@ impl Git {
         if let Some(listing) = self.memory.listing(tree).and_then(Listing::read) {
             return Ok(listing);
         }
-        let text = self.ask(&["ls-tree", "-r", "-z", "--full-tree", &tree.to_string()])?;
+        let text = self.ask(&["ls-tree", "-r", "-t", "-z", "--full-tree", &tree.to_string()])?;
+        let text = self.checked_listing(&text)?;
         self.memory.keep_listing(tree, &text);
         Listing::read(text).ok_or_else(|| GitError::Unreadable("ls-tree".to_owned()))
     }

@@ -61,8 +61,19 @@ impl Memory {
         Self { place: Some((base.to_owned(), root.to_owned())), ..Self::default() }
     }
 
-    pub(super) fn set_unseen(&self, unseen: Unseen) {
-        *self.unseen.lock().unwrap_or_else(PoisonError::into_inner) = unseen;
+    /// A comparison begins.
+    pub(super) fn forget_unseen(&self) {
+        *self.unseen.lock().unwrap_or_else(PoisonError::into_inner) = Unseen::default();
+    }
+
+    /// Adds what a comparison of this repository, or of one inside it, did not look into.
+    pub(super) fn add_unseen(&self, more: Unseen) {
+        let mut unseen = self.unseen.lock().unwrap_or_else(PoisonError::into_inner);
+        let Unseen { hidden, left_out, line_ends } = &mut *unseen;
+        for (all, more) in [(hidden, more.hidden), (left_out, more.left_out), (line_ends, more.line_ends)] {
+            all.extend(more);
+            all.sort();
+        }
     }
 
     pub(super) fn unseen(&self) -> Unseen {

@@ -10,6 +10,7 @@
 mod attributes;
 pub mod between;
 mod call;
+mod checked;
 mod convert;
 pub mod error;
 pub mod fetch;
@@ -80,6 +81,9 @@ pub struct Unseen {
     pub hidden: Vec<RepoPath>,
     /// Files that a sparse checkout leaves out, in byte order.
     pub left_out: Vec<RepoPath>,
+    /// Files that have other line ends than the commit, and would be committed with the same, in byte order. A checkout here would
+    /// not give them these.
+    pub line_ends: Vec<RepoPath>,
 }
 
 /// Git's executable, and the PATH that it gets.
@@ -101,6 +105,12 @@ impl Asked<'_> {
         let output = self.started.finish().map_err(|fault| unanswered(fault, self.name))?;
         tracing::trace!(exit = output.exit, bytes = output.stdout.len(), "git has answered");
         Ok(output)
+    }
+
+    /// What it answers, unless that is longer.
+    fn at_most(mut self, cap: u64) -> Result<Vec<u8>, GitError> {
+        self.started.limit(usize::try_from(cap).unwrap_or(usize::MAX));
+        self.answer()
     }
 
     fn answer(self) -> Result<Vec<u8>, GitError> {
@@ -398,6 +408,9 @@ const HARDENING: &[&str] = &[
     // Two names that differ in case are two files; whoever says otherwise hides one of them.
     "-c",
     "core.ignoreCase=false",
+    // It would be the first thing that git says of any failure.
+    "-c",
+    "advice.graftFileDeprecated=false",
     // A hook of some builds of git.
     "-c",
     "core.virtualFilesystem=",

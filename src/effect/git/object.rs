@@ -43,6 +43,11 @@ impl Oid {
         Some(Self { length: hex.len() / 2, bytes })
     }
 
+    /// Its bytes.
+    pub(super) fn raw(&self) -> &[u8] {
+        self.bytes.get(..self.length).unwrap_or_default()
+    }
+
     /// Its bytes, followed by zeros up to 32.
     pub(super) fn padded(&self) -> [u8; 32] {
         self.bytes
@@ -99,6 +104,14 @@ pub fn blob_id(length: usize, size: u64, mut content: impl Read) -> io::Result<O
         return Err(wrong());
     }
     hash.finish().ok_or_else(wrong)
+}
+
+/// The id that an object of this kind and content has. `length`: that of the repository's ids.
+#[must_use]
+pub fn object_id(length: usize, kind: &str, content: &[u8]) -> Option<Oid> {
+    let mut hash = ObjectHasher::new(length, kind, content.len() as u64)?;
+    hash.write_all(content).ok()?;
+    hash.finish()
 }
 
 enum ObjectHasher {

@@ -44,6 +44,9 @@ const KIND: u32 = 0o170_000;
 /// can occur as deleted and as added.
 pub(super) fn changes(git: &Git, tree: &Oid, depth: usize) -> Result<Vec<ChangedFile>, GitError> {
     for _ in 0..3 {
+        if depth == 0 {
+            git.memory.forget_unseen();
+        }
         let before = index_stamp(git);
         let (listing, observed) = beside::both(|| git.listing(tree), || look_at_all(git, tree.length()));
         let (listing, observed) = (listing?, observed?);
@@ -56,7 +59,7 @@ pub(super) fn changes(git: &Git, tree: &Oid, depth: usize) -> Result<Vec<Changed
         }
         let mut comparison = Comparison::new(git, &listing, depth);
         comparison.compare(&entries, seen)?;
-        let (mut changed, left_out) = comparison.finish();
+        let (mut changed, left_out, line_ends) = comparison.finish();
         // A submodule is verified as its own repository sees it, but nothing is hidden in one.
         let ignored = if depth == 0 { git.ignored_by_this_machine(&others)? } else { BTreeSet::new() };
         let mut hidden = Vec::new();
@@ -64,11 +67,11 @@ pub(super) fn changes(git: &Git, tree: &Oid, depth: usize) -> Result<Vec<Changed
             let is_hidden = ignored.contains(path.as_slice());
             add_untracked(git.root(), path, if is_hidden { &mut hidden } else { &mut changed })?;
         }
-        if depth == 0 {
-            let mut hidden: Vec<RepoPath> = hidden.into_iter().map(|file: ChangedFile| file.path).collect();
-            hidden.sort();
-            git.memory.set_unseen(Unseen { hidden, left_out });
-        }
+        let hidden: Vec<RepoPath> = hidden.into_iter().map(|file: ChangedFile| file.path).collect();
+        let whole = |paths: Vec<RepoPath>| -> Vec<RepoPath> {
+            paths.iter().filter_map(|path| RepoPath::from_exact(&git.key(path.as_bytes()))).collect()
+        };
+        git.memory.add_unseen(Unseen { hidden, left_out: whole(left_out), line_ends: whole(line_ends) });
         return Ok(changed);
     }
     Err(GitError::Unsteady)
@@ -303,6 +306,7 @@ struct Comparison<'a> {
     /// What is inside submodules.
     inside: Vec<ChangedFile>,
     left_out: Vec<RepoPath>,
+    line_ends: Vec<RepoPath>,
     converter: Converter<'a>,
     has_modes: OnceCell<bool>,
     is_sparse: OnceCell<bool>,
@@ -310,10 +314,10 @@ struct Comparison<'a> {
 
 impl<'a> Comparison<'a> {
     fn new(git: &'a Git, listing: &'a Listing, depth: usize) -> Self {
-        let (result, inside, left_out) = (BTreeMap::new(), Vec::new(), Vec::new());
+        let (result, inside, left_out, line_ends) = (BTreeMap::new(), Vec::new(), Vec::new(), Vec::new());
         let (has_modes, is_sparse) = (OnceCell::new(), OnceCell::new());
         let converter = Converter::new(git, listing);
-        Self { git, listing, depth, result, inside, left_out, converter, has_modes, is_sparse }
+        Self { git, listing, depth, result, inside, left_out, line_ends, converter, has_modes, is_sparse }
     }
 
     fn compare(&mut self, entries: &[Entry], seen: Vec<Seen>) -> Result<(), GitError> {
@@ -337,10 +341,10 @@ impl<'a> Comparison<'a> {
         Ok(())
     }
 
-    fn finish(self) -> (Vec<ChangedFile>, Vec<RepoPath>) {
+    fn finish(self) -> (Vec<ChangedFile>, Vec<RepoPath>, Vec<RepoPath>) {
         self.git.memory.learn(self.converter.learned);
         let changed = self.result.into_iter().map(|(path, status)| ChangedFile { path, status });
-        (changed.chain(self.inside).collect(), self.left_out)
+        (changed.chain(self.inside).collect(), self.left_out, self.line_ends)
     }
 
     /// What became of one file, `None` for nothing.
@@ -388,6 +392,9 @@ impl<'a> Comparison<'a> {
                 // As it would be committed it may be the same; but only where git has it so.
                 let converted = entry.id == old.id && !mode_differs && id != Some(old.id);
                 let same = id == Some(old.id) || converted && self.converter.is_same(&entry.path, &old.id);
+                if same && converted && self.converter.has_other_line_ends(&entry.path, &old.id) {
+                    self.line_ends.push(exact(&entry.path)?);
+                }
                 (mode_differs || !same).then_some(Status::Modified)
             }
         })

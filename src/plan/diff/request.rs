@@ -7,12 +7,15 @@ use super::contracts::{Pairs, Side, at, work};
 use super::settings::{Finding, compare, finding, shown};
 use super::shared::budget;
 use super::{At, Class};
+use crate::base::change::Status;
+use crate::base::path::RepoPath;
 use crate::base::word::{Word, visible};
 use crate::check::Kind;
 use crate::contract::{Body, Check};
+use crate::plan::about::is_about;
 use crate::plan::request::{Request, Selector};
 use crate::plan::scope::OUTSIDE;
-use crate::plan::{Origin, Plan};
+use crate::plan::{Origin, Plan, Step};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A contract, and its plan for the request.
@@ -247,6 +250,28 @@ impl Comparison<'_> {
         if new.recover_contract && !old.recover_contract && !new.recover.is_empty() {
             found.push(whole("lets recovery drop its own checks".to_owned()));
         }
+        found.extend(self.made());
         found
+    }
+
+    /// What steps of the newer plan alone say that they make or remove is no part of the tree that a run verifies.
+    fn made(&self) -> Option<Weaker> {
+        let makes = |plan: &Plan, path: &RepoPath| {
+            let globs = |s: &Step| s.produces.iter().chain(&s.cleans).any(|glob| glob.matches(path));
+            plan.steps.iter().any(|s| globs(s) || s.report.as_ref().is_some_and(|r| r.glob.matches(path)))
+        };
+        let contract = Some(self.old.side.contract);
+        let counted = counted(self.old.plan);
+        let about = |path: &&RepoPath| {
+            let steps = self.old.plan.steps.iter().filter(|s| counted.contains(&s.check()));
+            steps.into_iter().any(|step| is_about(contract, step, path))
+        };
+        let changed = self.new.plan.request.changed.files().iter().filter(|f| f.status != Status::Deleted);
+        let path = changed
+            .map(|f| &f.path)
+            .filter(|path| makes(self.new.plan, path) && !makes(self.old.plan, path))
+            .find(about)?;
+        let what = format!("says that its own steps make {}: what becomes of it is not looked at", shown(path));
+        Some(Weaker { check: None, what, at: None, is_old: false })
     }
 }

@@ -7,6 +7,7 @@ use crate::cli::error::Failure;
 use crate::cli::session::{kept_state, locate, state};
 use crate::effect::files::{read_plain, replace};
 use crate::effect::git::Git;
+use crate::effect::git::error::GitError;
 use crate::effect::git::object::Oid;
 use crate::effect::ledger::LedgerFile;
 use crate::effect::load::{Site, contract_path};
@@ -126,6 +127,21 @@ pub(super) fn start(global: &Global, id: &str) -> Result<(), Failure> {
     write(&place.path, id, &record)?;
     prune(&place.path);
     Ok(())
+}
+
+/// Where a session began, if that is no repository any more: what is found in its place is another one, around it.
+pub(super) fn lost(global: &Global, site: &Site, id: &str) -> Option<Site> {
+    let began = |root: &Path| {
+        let site = Site { root: root.to_owned(), git: Err(GitError::NotARepository(root.to_owned())) };
+        let known = kept_state(global, &site).ok().flatten().is_some_and(|place| read(&place.path, id).is_some());
+        known.then_some(site)
+    };
+    if began(&site.root).is_some() {
+        return None;
+    }
+    let start = Path::new(".").canonicalize().ok()?;
+    let within = |dir: &&Path| site.git.is_err() || (*dir != site.root && dir.starts_with(&site.root));
+    start.ancestors().take_while(within).find_map(began)
 }
 
 /// Whether there is a contract in the work tree, or in a commit.

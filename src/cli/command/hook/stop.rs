@@ -15,13 +15,14 @@ use crate::cli::subject::by_default;
 use crate::effect::changes::base::{Unknown, default_base};
 use crate::effect::changes::kept::Kept;
 use crate::effect::clock::Clock;
+use crate::effect::git::error::GitError;
 use crate::effect::git::object::Oid;
 use crate::effect::ledger::LedgerFile;
 use crate::effect::load::Site;
 use crate::effect::own;
 use crate::ledger::Entry;
 use crate::ledger::round::Because;
-use crate::plan::caveat::sorted;
+use crate::plan::caveat::{Caveat, Code, Effect, sorted};
 use crate::run::report::{DEFAULT_RETRIES, Decision, Report};
 use crate::run::verdict::Verdict;
 use std::ffi::OsString;
@@ -50,7 +51,12 @@ enum Ending {
 /// # Errors
 /// What keeps even a failed round from being recorded.
 pub(super) fn stop(global: &Global, args: &Hook, id: &str, clock: &Clock) -> Result<Answer, Failure> {
-    let site = locate(global)?;
+    let mut site = locate(global)?;
+    let lost = session::lost(global, &site, id);
+    let is_lost = lost.is_some();
+    if let Some(began) = lost {
+        site = began;
+    }
     let git = available(&site);
     let head = git.and_then(|git| git.head().ok().flatten());
     // Without git nothing is known of the past; a git that cannot be asked is another matter.
@@ -76,6 +82,10 @@ pub(super) fn stop(global: &Global, args: &Hook, id: &str, clock: &Clock) -> Res
     let limit = Duration::from_secs(install::timeout(global, args));
     let limit = limit.saturating_sub(MARGIN.min(limit / 2)).saturating_sub(clock.elapsed());
     let (base, ending) = match base {
+        Ok(base) if is_lost => {
+            let error = GitError::NotARepository(site.root.clone());
+            (base, Ending::Failed(Failed::of(&changes_unknown(error.into()))))
+        }
         Ok(base) => (base, stop.verify(base.as_ref(), limit)),
         Err(failure) => (None, Ending::Failed(Failed::of(&failure))),
     };
@@ -190,7 +200,7 @@ impl Stop<'_> {
     fn reported(&mut self, report: &Report, base: Option<&Oid>) -> Answer {
         self.unrecorded(0);
         if report.exit_code == 0 && report.verdict.is_pass() {
-            return Answer::pass();
+            return self.passed(report);
         }
         let used_up = Because::VerificationFailedMaxRetries.word();
         let given_up = match report.decision {
@@ -205,6 +215,16 @@ impl Stop<'_> {
         let mut page = answer::of_report(report, Self::next(base));
         self.named(base, &mut page);
         Answer::block(&page)
+    }
+
+    /// What people are told of a pass that means less than all, or less than the last one.
+    fn passed(&self, report: &Report) -> Answer {
+        let counts = |c: &&Caveat| c.effect > Effect::Note || c.code == Code::TestsDropped;
+        let said: Vec<String> = sorted(&report.caveats).into_iter().filter(counts).map(Caveat::for_people).collect();
+        if said.is_empty() {
+            return Answer::pass();
+        }
+        Answer::let_go(format!("vplan: {} passed, and this has to be known: {}", subject(self.id), said.join("; ")))
     }
 
     fn failed(&mut self, failed: &Failed, base: Option<&Oid>) -> Result<Answer, Failure> {

@@ -1,0 +1,250 @@
+//! Is an object what its id says? Git looks at the commit that it is asked for, and at that commit's tree; what else lies in its
+//! folder of objects, anybody may have written there under any id.
+
+use super::Git;
+use super::error::GitError;
+use super::object::{Oid, object_id};
+use crate::base::word::visible;
+use crate::effect::process::ask::memory;
+use std::collections::BTreeMap;
+
+/// What a folder of a commit has under a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Entry {
+    pub mode: u32,
+    pub id: Oid,
+    pub name: Box<[u8]>,
+}
+
+/// An object's kind and content.
+type Object = (String, Vec<u8>);
+
+pub(super) const FOLDER: u32 = 0o040_000;
+
+/// Whether bytes are the object of an id.
+pub(super) fn check(id: &Oid, kind: &str, content: &[u8]) -> Result<(), GitError> {
+    if object_id(id.length(), kind, content).as_ref() == Some(id) {
+        Ok(())
+    } else {
+        Err(GitError::Damaged(id.to_string()))
+    }
+}
+
+/// The entries of a folder that is what its id says.
+fn entries(id: &Oid, content: &[u8]) -> Result<Vec<Entry>, GitError> {
+    check(id, "tree", content)?;
+    parse(content, id.length())
+}
+
+fn parse(mut content: &[u8], length: usize) -> Result<Vec<Entry>, GitError> {
+    let mut found = Vec::new();
+    while !content.is_empty() {
+        let (entry, rest) = entry(content, length).ok_or_else(|| GitError::Unreadable("cat-file".to_owned()))?;
+        found.push(entry);
+        content = rest;
+    }
+    Ok(found)
+}
+
+fn entry(content: &[u8], length: usize) -> Option<(Entry, &[u8])> {
+    let (mode, rest) = content.split_at_checked(memchr::memchr(b' ', content)?)?;
+    let rest = rest.get(1..)?;
+    let (name, rest) = rest.split_at_checked(memchr::memchr(0, rest)?)?;
+    let (id, rest) = rest.get(1..)?.split_at_checked(length)?;
+    let mode = u32::from_str_radix(std::str::from_utf8(mode).ok()?, 8).ok()?;
+    Some((Entry { mode: canonical(mode), id: Oid::from_bytes(id)?, name: name.into() }, rest))
+}
+
+/// The mode as git takes it: there are four of them, whatever old versions wrote.
+fn canonical(mode: u32) -> u32 {
+    match mode & 0o170_000 {
+        0o100_000 if mode & 0o100 != 0 => 0o100_755,
+        0o100_000 => 0o100_644,
+        kind @ (0o120_000 | 0o040_000) => kind,
+        _ => 0o160_000,
+    }
+}
+
+/// A folder of a listing, as far as it was read.
+struct Open<'t> {
+    /// Its path, without a slash at its end.
+    path: &'t [u8],
+    /// `None` for the commit's own, which git has looked at.
+    id: Option<Oid>,
+    content: Vec<u8>,
+}
+
+impl Git {
+    /// The records of `ls-tree -r -t -z` without those of folders, when each folder holds what its id says.
+    pub(super) fn checked_listing(&self, text: &[u8]) -> Result<Vec<u8>, GitError> {
+        let unreadable = || GitError::Unreadable("ls-tree".to_owned());
+        let mut files = Vec::with_capacity(text.len());
+        let mut open = vec![Open { path: b"", id: None, content: Vec::new() }];
+        for record in text.split_inclusive(|b| *b == 0) {
+            let (mode, id, path) = record.strip_suffix(b"\0").and_then(listed).ok_or_else(unreadable)?;
+            let (dir, name) = match path.iter().rposition(|b| *b == b'/') {
+                Some(slash) => (path.get(..slash), path.get(slash + 1..)),
+                None => (Some(&b""[..]), Some(path)),
+            };
+            let (dir, name) = dir.zip(name).ok_or_else(unreadable)?;
+            while open.last().is_some_and(|folder| folder.path != dir) {
+                self.close(open.pop())?;
+            }
+            let folder = open.last_mut().ok_or_else(unreadable)?;
+            folder.content.extend_from_slice(format!("{mode:o} ").as_bytes());
+            folder.content.extend_from_slice(name);
+            folder.content.push(0);
+            folder.content.extend_from_slice(id.raw());
+            if mode == FOLDER {
+                open.push(Open { path, id: Some(id), content: Vec::new() });
+            } else {
+                files.extend_from_slice(record);
+            }
+        }
+        open.into_iter().rev().try_for_each(|folder| self.close(Some(folder)))?;
+        Ok(files)
+    }
+
+    /// Whether a folder that was read as a whole is what its id says. One that an old git wrote with other modes has to be looked at.
+    fn close(&self, folder: Option<Open<'_>>) -> Result<(), GitError> {
+        let Some(Open { id: Some(id), content, .. }) = folder else { return Ok(()) };
+        if check(&id, "tree", &content).is_ok() {
+            return Ok(());
+        }
+        let written = self.ask(&["cat-file", "tree", &id.to_string()])?;
+        if entries(&id, &written)? == parse(&content, id.length())? {
+            Ok(())
+        } else {
+            Err(GitError::Damaged(id.to_string()))
+        }
+    }
+
+    /// The folders of a commit on the way to paths and their entries, by path; the root's is empty. A folder that is not there is left out.
+    pub(super) fn folders(&self, commit: &Oid, paths: &[&[u8]]) -> Result<BTreeMap<Vec<u8>, Vec<Entry>>, GitError> {
+        let mut found = BTreeMap::new();
+        if Oid::empty_tree(commit.length()).as_ref() == Some(commit) {
+            return Ok(found);
+        }
+        let mut dirs: Vec<&[u8]> = paths.iter().flat_map(|path| above(path)).collect();
+        dirs.sort_unstable();
+        dirs.dedup();
+        let mut objects = self.objects(commit, &dirs)?.into_iter();
+        let unreadable = || GitError::Unreadable("cat-file".to_owned());
+        let (kind, content) = objects.next().flatten().ok_or_else(unreadable)?;
+        check(commit, &kind, &content)?;
+        let root = match kind.as_str() {
+            "tree" => *commit,
+            _ => content
+                .strip_prefix(b"tree ")
+                .and_then(|t| Oid::parse(t.get(..2 * commit.length())?))
+                .ok_or_else(unreadable)?,
+        };
+        // Sorted, a folder comes before what is in it.
+        for (dir, object) in dirs.into_iter().zip(objects) {
+            let id = if dir.is_empty() { Some(root) } else { folder_in(&found, dir) };
+            let Some(id) = id else { continue };
+            let (_, content) = object.ok_or_else(|| GitError::Damaged(id.to_string()))?;
+            found.insert(dir.to_vec(), entries(&id, &content)?);
+        }
+        Ok(found)
+    }
+
+    /// A commit, and what git has at paths of it: kind and content.
+    fn objects(&self, commit: &Oid, dirs: &[&[u8]]) -> Result<Vec<Option<Object>>, GitError> {
+        let names = dirs.iter().map(|dir| match dir.is_empty() {
+            true => format!("{commit}^{{tree}}\n").into_bytes(),
+            false => [format!("{commit}:").as_bytes(), dir, b"\n"].concat(),
+        });
+        let names: Vec<Vec<u8>> = std::iter::once(format!("{commit}\n").into_bytes()).chain(names).collect();
+        let failed = |message: String| GitError::Failed { command: "cat-file".to_owned(), message };
+        // A name with a line end cannot be asked for in lines.
+        if let Some(name) = names.iter().find(|name| name.iter().filter(|b| **b == b'\n').count() != 1) {
+            return Err(failed(format!("`{}` cannot be asked for", visible(name.trim_ascii_end()))));
+        }
+        let given = memory(&names.concat()).map_err(|e| failed(e.to_string()))?;
+        let output = self.start_with(&["cat-file", "--batch"], given.into())?.answer()?;
+        let (mut found, mut rest) = (Vec::new(), output.as_slice());
+        for _ in &names {
+            let (object, next) = answered(rest).ok_or_else(|| GitError::Unreadable("cat-file".to_owned()))?;
+            found.push(object);
+            rest = next;
+        }
+        Ok(found)
+    }
+}
+
+/// One answer of `cat-file --batch`, and what follows it; inside `None` for an object that is not there.
+fn answered(output: &[u8]) -> Option<(Option<Object>, &[u8])> {
+    let (head, rest) = output.split_at_checked(memchr::memchr(b'\n', output)?)?;
+    let rest = rest.get(1..)?;
+    if [&b" missing"[..], b" submodule", b" ambiguous"].iter().any(|end| head.ends_with(end)) {
+        return Some((None, rest));
+    }
+    let text = std::str::from_utf8(head).ok()?;
+    let mut fields = text.split(' ').skip(1);
+    let (kind, size) = (fields.next()?, fields.next()?.parse().ok()?);
+    let (content, rest) = rest.split_at_checked(size)?;
+    Some((Some((kind.to_owned(), content.to_vec())), rest.strip_prefix(b"\n")?))
+}
+
+/// Reads `MODE KIND ID<tab>PATH`.
+fn listed(record: &[u8]) -> Option<(u32, Oid, &[u8])> {
+    let tab = memchr::memchr(b'\t', record)?;
+    let mut fields = record.get(..tab)?.split(|b| *b == b' ');
+    let mode = u32::from_str_radix(std::str::from_utf8(fields.next()?).ok()?, 8).ok()?;
+    let id = Oid::parse(fields.nth(1)?)?;
+    Some((mode, id, record.get(tab + 1..)?))
+}
+
+/// The folders above a path, the root first.
+fn above(path: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let ends = path.iter().enumerate().filter(|(_, b)| **b == b'/').map(|(at, _)| at);
+    std::iter::once(0).chain(ends).filter_map(|end| path.get(..end))
+}
+
+/// What the folder of a path has under its name.
+pub(super) fn find<'f>(folders: &'f BTreeMap<Vec<u8>, Vec<Entry>>, path: &[u8]) -> Option<&'f Entry> {
+    let (dir, name) = match path.iter().rposition(|b| *b == b'/') {
+        Some(slash) => (path.get(..slash)?, path.get(slash + 1..)?),
+        None => (&b""[..], path),
+    };
+    folders.get(dir)?.iter().find(|entry| &*entry.name == name)
+}
+
+fn folder_in(folders: &BTreeMap<Vec<u8>, Vec<Entry>>, dir: &[u8]) -> Option<Oid> {
+    find(folders, dir).filter(|entry| entry.mode == FOLDER).map(|entry| entry.id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_of_git() {
+        let both = b"1234 tree 3\na\nb\nx:y missing\n";
+        let (first, rest) = answered(both).unwrap();
+        assert_eq!(first, Some(("tree".to_owned(), b"a\nb".to_vec())));
+        assert_eq!(answered(rest), Some((None, &b""[..])));
+        for bad in ["", "x", "1 tree 9\na\n", "1 tree 1\nab", "1 tree x\na\n"] {
+            assert!(answered(bad.as_bytes()).is_none(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn folders_above() {
+        assert_eq!(above(b"a/b/c").collect::<Vec<_>>(), [&b""[..], b"a", b"a/b"]);
+        assert_eq!(above(b"a").collect::<Vec<_>>(), [b""]);
+    }
+
+    #[test]
+    fn entries_are_those_of_the_id() {
+        let id = |n: u8| [n; 20];
+        let content = [&b"100664 a\0"[..], &id(1), b"40000 b\0", &id(2)].concat();
+        let tree = object_id(20, "tree", &content).unwrap();
+        let found = entries(&tree, &content).unwrap();
+        let shown: Vec<(u32, &[u8])> = found.iter().map(|e| (e.mode, &*e.name)).collect();
+        assert_eq!(shown, [(0o100_644, &b"a"[..]), (FOLDER, b"b")]);
+        let other = Oid::from_bytes(&id(3)).unwrap();
+        assert_eq!(entries(&other, &content), Err(GitError::Damaged(other.to_string())));
+    }
+}
