@@ -7,17 +7,19 @@ use super::round::{Round, named};
 use super::session::{Session, changes_unknown, gather_from, kept, kept_state, load_contract, locate};
 use crate::base::canon::Digest;
 use crate::base::change::ChangeSet;
+use crate::base::path::RepoPath;
 use crate::base::word::visible;
 use crate::contract::Contract;
 use crate::effect::changes::base::{Statement, default_base};
 use crate::effect::changes::{ChangeError, ChangeSource};
+use crate::effect::contents::in_short;
 use crate::effect::git::Git;
 use crate::effect::git::object::Oid;
 use crate::effect::ledger::LedgerFile;
 use crate::effect::load::{Loaded, Site, Wanted};
 use crate::ledger::began::Began;
 use crate::ledger::round::{About, Scope};
-use crate::ledger::undone::{Trace, undone};
+use crate::ledger::undone::{PATHS, Trace, moved, undone};
 use crate::ledger::{Entry, Terms};
 use crate::plan::Plan;
 use crate::plan::caveat::{Caveat, Code, Effect};
@@ -25,7 +27,10 @@ use crate::plan::contains::missing;
 use crate::plan::facts::Facts;
 use crate::plan::request::{Boundary, ChangedIn, Mode, Risk};
 use serde::Serialize;
+use std::path::Path;
 
+/// How many files are looked into for what has another name now.
+const LOOKED_AT: usize = 5_000;
 /// How many missing checks a message names.
 const NAMED: usize = 3;
 
@@ -145,8 +150,7 @@ impl Subject {
         let present = present.map(|p| p.commit).filter(|commit| Some(*commit) != base);
         let court = Court { global, session, base: base.as_ref().filter(|_| touched), present: present.as_ref() };
         let terms = self.gate(&court, &mut caveats);
-        let paths = whole.changes.files().iter().map(|f| f.path.clone());
-        let trace = head.map(|id| Trace::new(id.to_string(), paths));
+        let trace = head.map(|id| trace(&session.site.root, id.to_string(), &whole.changes));
         let about = self.about(session, place, terms);
         let about = About { contained, left_behind, scope, trace, ..about };
         Ok(Held { about, base, caveats, present, terms })
@@ -232,7 +236,8 @@ impl Subject {
                 _ => elsewhere.push(trace),
             }
         }
-        let differs = |path: &_| changes.contains(path);
+        let moved = moved(traces, |path| changes.contains(path), || now(&session.site.root, changes));
+        let differs = |path: &_| changes.contains(path) || moved.contains(path);
         let behind = undone(elsewhere, differs);
         if let Some(behind) = behind.as_ref().filter(|b| b.all) {
             let name = visible(self.name.as_bytes());
@@ -374,6 +379,19 @@ fn whole(session: &Session, asked: &Asked, base: Option<&Oid>, saved: bool) -> R
     request.base = Some(base.to_string());
     let plan = session.compiled(session.contract(), &request, &mut Facts::default())?;
     Ok(Whole { changes, plan: Some(plan) })
+}
+
+/// What is kept of a change, to know later whether it is still there.
+pub fn trace(root: &Path, head: String, changes: &ChangeSet) -> Trace {
+    let paths = changes.files().iter().map(|f| &f.path);
+    let mut files = in_short(root, paths.clone().take(PATHS));
+    files.extend(paths.skip(PATHS).take(1).map(|path| (path.clone(), String::new())));
+    Trace::new(head, files)
+}
+
+/// Files that differ from the base, with what they contain.
+pub fn now(root: &Path, changes: &ChangeSet) -> Vec<(RepoPath, String)> {
+    in_short(root, changes.files().iter().map(|f| &f.path).take(LOOKED_AT))
 }
 
 /// The work tree against a commit.

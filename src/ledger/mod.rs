@@ -67,6 +67,9 @@ pub struct Entry {
     /// What it began with; absent before its first run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub began: Option<Began>,
+    /// A run was one of its rounds: a word alone does not make it done any more.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_runs: bool,
     /// How often its work has been confirmed in a row, as it was recorded: no gate caps it.
     pub counter: u32,
     /// What its last round came to.
@@ -126,6 +129,7 @@ impl Entry {
             accepted: Vec::new(),
             asked: None,
             began: Some(began),
+            by_runs: false,
             counter: 0,
             decision: Decision::Retry,
             ended_at: at.to_owned(),
@@ -155,6 +159,13 @@ impl Entry {
             (true, false) => Decision::Reverify,
             (false, _) => self.decision,
         }
+    }
+
+    /// Whether runs say what is done: one was a round of it, or it has a commit that they compare with.
+    #[must_use]
+    pub fn is_by_runs(&self) -> bool {
+        let has_base = self.began.as_ref().is_some_and(|b| b.base.is_some());
+        self.by_runs || has_base || self.run_id.is_some() || self.asked.is_some()
     }
 
     /// Whether it has had a round to which something applied.
@@ -312,7 +323,13 @@ impl Ledger {
     /// Begins a subject, or widens one that has begun: its next rounds are about more.
     pub fn begin(&mut self, subject: &str, at: &str, began: Began) {
         match self.position(subject) {
-            Ok(found) => self.subjects.iter_mut().skip(found).take(1).for_each(|e| e.began = Some(began.clone())),
+            Ok(found) => self.subjects.iter_mut().skip(found).take(1).for_each(|e| {
+                // What was said by hand before is no evidence for what runs verify from now on.
+                if !e.is_by_runs() {
+                    (e.counter, e.status, e.decision, e.reason) = (0, Status::Continue, Decision::Retry, None);
+                }
+                e.began = Some(began.clone());
+            }),
             Err(new) => self.subjects.insert(new, Entry::begun(subject, at, began)),
         }
     }

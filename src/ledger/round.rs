@@ -1,11 +1,14 @@
 //! What does one more round make of a ledger, and what follows from it?
 
+mod heard;
+
 use super::began::Began;
 use super::undone::{self, Trace};
 use super::{Contents, Entry, Exhausted, Ledger, Propagate, Status, Terms, WAIVERS, Waiver};
 use crate::base::canon::Digest;
 use crate::run::report::{Decision, Standing};
 use crate::run::verdict::{Exit, Verdict};
+use heard::Heard;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -109,6 +112,8 @@ pub enum Because {
     PartOfChange,
     /// The work of earlier rounds is not there.
     LeftBehind,
+    /// Somebody says that it is done, and no run does.
+    NotVerified,
 }
 
 impl Because {
@@ -122,6 +127,7 @@ impl Because {
             Because::NothingApplies => "nothing_applies",
             Because::PartOfChange => "part_of_change",
             Because::LeftBehind => "left_behind",
+            Because::NotVerified => "not_verified",
         }
     }
 }
@@ -176,24 +182,30 @@ impl Recorded {
 #[must_use]
 pub fn record(ledger: &Ledger, terms: &Terms, round: &Round<'_>) -> (Ledger, Recorded) {
     let required = terms.confirmations;
-    let changed = match round.changed {
-        Change::Files(count) => count > 0,
-        Change::Auto => ledger.contents.as_ref() != Some(&round.contents),
-    };
     let before = ledger.entry(round.subject);
+    let differs = ledger.contents.as_ref() != Some(&round.contents);
+    let changed = match round.changed {
+        // Where runs say what is done, contents say what has changed.
+        Change::Files(0) => differs && before.is_some_and(Entry::is_by_runs),
+        Change::Files(_) => true,
+        Change::Auto => differs,
+    };
     let heard = Heard::of(round, before, changed);
     let mut next = ledger.clone();
     next.rounds = next.rounds.saturating_add(1);
     let attempt;
     let (decision, reason);
-    let entry = match before.filter(|before| heard.nothing && before.worked()) {
-        // Nothing of the change is here now: that says nothing about the work so far.
+    let entry = match before.filter(|before| heard.says_nothing(before, changed)) {
+        // Nothing of the change is here now, or there is a word and no evidence: that says nothing about the work so far.
         Some(before) => {
             attempt = ledger.attempt(round.subject);
             let others_complete = next.others_complete(round.subject, required);
             (decision, reason) = match before.standing(required, others_complete) {
-                Decision::Advance | Decision::Complete if before.reason.is_none() => {
+                Decision::Advance | Decision::Complete if heard.nothing && before.reason.is_none() => {
                     (Decision::Advance, Some(Because::NothingApplies))
+                }
+                standing @ (Decision::Retry | Decision::Reverify) if heard.claimed => {
+                    (standing, Some(Because::NotVerified))
                 }
                 standing => (standing, before.reason),
             };
@@ -203,7 +215,10 @@ pub fn record(ledger: &Ledger, terms: &Terms, round: &Round<'_>) -> (Ledger, Rec
             if changed {
                 propagate(&mut next, round.subject, terms);
             }
-            next.contents = Some(round.contents.clone());
+            // A word that nothing changed does not stand for a look: the next one finds what did.
+            if changed || !differs || next.contents.is_none() {
+                next.contents = Some(round.contents.clone());
+            }
             let others_complete = next.others_complete(round.subject, required);
             let after = after(ledger, terms, round, heard, changed, others_complete);
             attempt = after.attempt;
@@ -268,7 +283,10 @@ fn after(
         traces.retain(|earlier| earlier.head == trace.head || !contained.contains(&earlier.head));
         undone::add(&mut traces, trace.clone());
     }
-    let (counter, asked) = count(before, &heard, changed, terms.confirmations, asked.as_ref());
+    let is_run = matches!(round.said, Said::Run { .. });
+    // What was confirmed by hand confirms no run.
+    let counted = before.filter(|e| !is_run || e.is_by_runs());
+    let (counter, asked) = count(counted, &heard, changed, terms.confirmations, asked.as_ref());
     let kept = before.and_then(|e| e.began.clone());
     let began = match (&round.said, kept) {
         // Somebody's word gives a subject neither a base nor a weaker gate.
@@ -283,6 +301,7 @@ fn after(
         accepted: before.map(|e| e.accepted.clone()).unwrap_or_default(),
         asked,
         began,
+        by_runs: is_run || before.is_some_and(Entry::is_by_runs),
         counter,
         decision: Decision::Retry,
         ended_at: round.ended_at.to_owned(),
@@ -361,82 +380,6 @@ fn is_moved(before: Option<&Entry>, about: &About) -> bool {
     there.is_some() && there != own.base.as_ref() && there != about.known.as_ref()
 }
 
-/// What was said of a round, in the words of the table.
-struct Heard {
-    done: bool,
-    /// Verification failed.
-    failed: bool,
-    /// What the failure is like.
-    failure: Option<Digest>,
-    /// Nothing applies to the whole change.
-    nothing: bool,
-    /// It passed, and was about less than the whole change.
-    partial: bool,
-    run_id: Option<String>,
-    status: Status,
-    verdict: Option<Verdict>,
-    /// Verification passed, or somebody says so: earlier failures are history.
-    verified: bool,
-}
-
-impl Heard {
-    fn of(round: &Round<'_>, before: Option<&Entry>, changed: bool) -> Self {
-        match &round.said {
-            Said::Reviewed => {
-                let done = !changed && before.is_some_and(|e| e.status == Status::Done && e.reason.is_none());
-                Self {
-                    done,
-                    failed: false,
-                    failure: None,
-                    nothing: false,
-                    partial: false,
-                    run_id: before.and_then(|e| e.run_id.clone()),
-                    status: if done { Status::Done } else { Status::Continue },
-                    verdict: before.and_then(|e| e.verdict),
-                    verified: done,
-                }
-            }
-            Said::ByHand(status) => {
-                let done = *status == Status::Done;
-                Self {
-                    done,
-                    failed: false,
-                    failure: None,
-                    nothing: false,
-                    partial: false,
-                    run_id: None,
-                    status: *status,
-                    verdict: None,
-                    verified: done,
-                }
-            }
-            Said::Run { exit, run_id, signature, status, verdict } => {
-                let scope = if is_moved(before, &round.about) { Scope::Part } else { round.about.scope };
-                // A pass that the caller did not accept (`--require`) confirms nothing.
-                let passed = verdict.is_pass() && *exit == 0;
-                let partial = passed && scope == Scope::Part;
-                let own = if passed && !partial { Status::Done } else { Status::Continue };
-                let status = match status {
-                    Some(Status::Done) | None => own,
-                    Some(other) => *other,
-                };
-                let nothing = passed && scope == Scope::Nothing && status == Status::Done;
-                Self {
-                    done: status == Status::Done && !nothing,
-                    failed: !passed,
-                    failure: signature.clone().filter(|_| !passed),
-                    nothing,
-                    partial,
-                    run_id: Some(run_id.clone()),
-                    status,
-                    verdict: Some(*verdict),
-                    verified: passed && !partial && !nothing,
-                }
-            }
-        }
-    }
-}
-
 /// The first that holds.
 fn decide(
     entry: &Entry,
@@ -465,8 +408,13 @@ fn decide(
     } else if heard.failed && same {
         (Decision::Escalate, Some(Because::SameFailure))
     } else if !heard.done {
-        let partial = heard.partial.then_some(Because::PartOfChange);
-        (Decision::Retry, if left_behind { Some(Because::LeftBehind) } else { partial })
+        let own = match heard {
+            _ if left_behind => Some(Because::LeftBehind),
+            Heard { partial: true, .. } => Some(Because::PartOfChange),
+            Heard { claimed: true, .. } => Some(Because::NotVerified),
+            _ => None,
+        };
+        (Decision::Retry, own)
     } else if entry.counter < terms.confirmations {
         (Decision::Reverify, None)
     } else if others_complete {

@@ -2,15 +2,15 @@
 //!
 //! A round leaves a trace: the commit that it stood on, and the files that differed from the subject's base. When HEAD no longer contains
 //! that commit, work may have been left behind on another branch; after an amend, a rebase or a squash it is there all the same. So
-//! each file of the trace is looked at: one that equals the base now is undone.
+//! each file of the trace is looked at: one that equals the base now is undone, unless what it contained is there under another name.
 
 use crate::base::path::RepoPath;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How many files of one commit are kept, the first in byte order.
-const PATHS: usize = 500;
+pub const PATHS: usize = 500;
 /// How many commits are kept, the newest: what differs from the base at a later one holds what differed before.
 const COMMITS: usize = 8;
 
@@ -18,6 +18,9 @@ const COMMITS: usize = 8;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Trace {
+    /// What each of the files contained, in short; empty where that is not known, and for a file that was not there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub contents: Vec<String>,
     /// The commit that HEAD was.
     pub head: String,
     /// Whether there were more files than are kept here.
@@ -30,10 +33,17 @@ pub struct Trace {
 impl Trace {
     /// Of a round that stood on this commit.
     #[must_use]
-    pub fn new(head: String, paths: impl IntoIterator<Item = RepoPath>) -> Self {
-        let sorted: BTreeSet<RepoPath> = paths.into_iter().collect();
+    pub fn new(head: String, files: impl IntoIterator<Item = (RepoPath, String)>) -> Self {
+        let sorted: BTreeMap<RepoPath, String> = files.into_iter().collect();
         let more = sorted.len() > PATHS;
-        Self { head, more, paths: sorted.into_iter().take(PATHS).collect() }
+        let (paths, contents) = sorted.into_iter().take(PATHS).unzip();
+        Self { contents, head, more, paths }
+    }
+
+    /// The files with what they contained.
+    fn files(&self) -> impl Iterator<Item = (&RepoPath, &str)> {
+        let contents = self.contents.iter().map(String::as_str).chain(std::iter::repeat(""));
+        self.paths.iter().zip(contents)
     }
 }
 
@@ -42,8 +52,10 @@ pub fn add(traces: &mut Vec<Trace>, trace: Trace) {
     let mut next = trace;
     if let Some(at) = traces.iter().position(|t| t.head == next.head) {
         let before = traces.remove(at);
-        let all = Trace::new(next.head, before.paths.into_iter().chain(next.paths));
-        next = Trace { more: all.more || before.more || next.more, ..all };
+        let more = before.more || next.more;
+        let files = before.files().chain(next.files()).map(|(path, content)| (path.clone(), content.to_owned()));
+        let all = Trace::new(next.head.clone(), files);
+        next = Trace { more: all.more || more, ..all };
     }
     traces.push(next);
     traces.drain(..traces.len().saturating_sub(COMMITS));
@@ -84,6 +96,38 @@ pub fn undone<'t>(traces: impl IntoIterator<Item = &'t Trace>, differs: impl Fn(
     Some(Undone { all: !kept, files: files.into_iter().collect(), more, tests })
 }
 
+/// Files of the traces, oldest first, that are as at the base and yet not undone: another file that differs from the base has what
+/// they contained last, and was not beside them then. A test file is to be one under its new name, too. `now`: the files that differ
+/// from the base, with what they contain in short.
+#[must_use]
+pub fn moved<'t>(
+    traces: impl IntoIterator<Item = &'t Trace>,
+    differs: impl Fn(&RepoPath) -> bool,
+    now: impl FnOnce() -> Vec<(RepoPath, String)>,
+) -> BTreeSet<RepoPath> {
+    let mut gone: BTreeMap<&RepoPath, (&str, &Trace)> = BTreeMap::new();
+    for trace in traces {
+        gone.extend(trace.files().filter(|(path, _)| !differs(path)).map(|(path, had)| (path, (had, trace))));
+    }
+    gone.retain(|_, (had, _)| !had.is_empty());
+    let mut there: BTreeMap<String, Vec<RepoPath>> = BTreeMap::new();
+    for (path, content) in if gone.is_empty() { Vec::new() } else { now() } {
+        there.entry(content).or_default().push(path);
+    }
+    // Of files that were there side by side, each needs one of its own.
+    let mut taken: BTreeSet<(&str, &RepoPath)> = BTreeSet::new();
+    let mut moved = BTreeSet::new();
+    for (path, (had, trace)) in gone {
+        let is_it =
+            |name: &RepoPath| trace.paths.binary_search(name).is_err() && (!is_test_file(path) || is_test_file(name));
+        let mut names = there.get(had).into_iter().flatten().filter(|name| is_it(name));
+        if names.any(|name| taken.insert((&trace.head, name))) {
+            moved.insert(path.clone());
+        }
+    }
+    moved
+}
+
 /// Folders that hold tests.
 const FOLDERS: [&[u8]; 8] = [b"test", b"tests", b"__tests__", b"spec", b"specs", b"e2e", b"testing", b"testdata"];
 
@@ -117,7 +161,7 @@ mod tests {
     }
 
     fn trace(head: &str, names: &[&str]) -> Trace {
-        Trace::new(head.to_owned(), paths(names))
+        Trace::new(head.to_owned(), paths(names).into_iter().map(|path| (path, String::new())))
     }
 
     #[test]
@@ -160,6 +204,41 @@ mod tests {
         assert_eq!((all.files, all.all), (paths(&["a", "b", "tests/t"]), true));
         assert_eq!(undone(&[trace("1", &[])], |_| false), None, "nothing was changed, so nothing is undone");
         assert_eq!(undone(&[], |_| false), None);
+    }
+
+    #[test]
+    fn what_has_another_name_is_not_undone() {
+        let with = |head: &str, files: &[(&str, &str)]| {
+            let files = files.iter().map(|(p, c)| (RepoPath::from_exact(p.as_bytes()).unwrap(), (*c).to_owned()));
+            Trace::new(head.to_owned(), files)
+        };
+        let found = |traces: &[Trace], now: &[(&str, &str)]| {
+            let there = with("", now);
+            let files = there.files().map(|(path, content)| (path.clone(), content.to_owned())).collect();
+            let moved = moved(traces, |p| there.paths.contains(p), || files);
+            moved.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        let one = [with("1", &[("a", "x")])];
+        assert_eq!(found(&one, &[("b", "x")]), ["a"]);
+        assert_eq!(found(&one, &[("b", "y")]), [""; 0], "it has another content");
+        assert_eq!(found(&one, &[("a", "y"), ("b", "x")]), [""; 0], "it is there");
+        assert_eq!(found(&[with("1", &[("a", "")])], &[("b", "")]), [""; 0], "nothing is known of it");
+        let two = [with("1", &[("a", "x"), ("b", "x")])];
+        assert_eq!(found(&two, &[("b", "x")]), [""; 0], "the other one was there already");
+        assert_eq!(found(&two, &[("c", "x")]), ["a"], "one file takes the place of one");
+        let test = [with("1", &[("tests/a", "x")])];
+        assert_eq!(
+            (found(&test, &[("a", "x")]), found(&test, &[("tests/b", "x")])),
+            (vec![], vec!["tests/a".to_owned()])
+        );
+        // The last content counts, and what has moved before may move again.
+        let later = [with("1", &[("a", "x")]), with("2", &[("a", "y")])];
+        assert_eq!((found(&later, &[("b", "x")]), found(&later, &[("b", "y")])), (vec![], vec!["a".to_owned()]));
+        let twice = [with("1", &[("a", "x")]), with("2", &[("b", "x")])];
+        assert_eq!(found(&twice, &[("b", "x")]), ["a"]);
+        let mut merged = one.to_vec();
+        add(&mut merged, with("1", &[("a", "y"), ("b", "z")]));
+        assert_eq!(merged, [with("1", &[("a", "y"), ("b", "z")])]);
     }
 
     #[test]

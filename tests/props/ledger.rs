@@ -132,18 +132,36 @@ struct Model {
     given_up: BTreeMap<usize, bool>,
     /// The failures that are no news to who was given up.
     known: BTreeMap<usize, Vec<u8>>,
+    /// Who has had a run.
+    by_runs: BTreeMap<usize, bool>,
+    /// What the last round came to, and whether that was done.
+    last: BTreeMap<usize, (Decision, bool)>,
 }
 
 impl Model {
     fn step(&mut self, terms: &Terms, told: &Told) -> (u32, bool, Decision, u8) {
         let n = terms.confirmations;
         let s = told.subject;
+        let by_runs = *self.by_runs.get(&s).unwrap_or(&false);
+        let differs = self.files != Some(told.files);
         let changed = match told.says {
-            Some(files) => files != 0,
-            None => self.files != Some(told.files),
+            Some(0) => differs && by_runs,
+            Some(_) => true,
+            None => differs,
         };
-        self.files = Some(told.files);
+        let claimed = by_runs && matches!(told.what, What::Hand(Status::Done));
+        if claimed && !changed {
+            return self.claim(terms, s);
+        }
+        if changed || self.files.is_none() {
+            self.files = Some(told.files);
+        }
+        if !by_runs && matches!(told.what, What::Run { .. }) {
+            self.by_runs.insert(s, true);
+            self.counters.insert(s, 0);
+        }
         let (done, stuck, failed, passed) = match &told.what {
+            What::Hand(_) if claimed => (false, false, false, false),
             What::Hand(status) => (*status == Status::Done, *status == Status::Stuck, false, *status == Status::Done),
             What::Run { green, accepted, status, .. } => {
                 let good = *green && *accepted;
@@ -223,7 +241,23 @@ impl Model {
         } else {
             (Decision::Advance, 0)
         };
+        self.last.insert(s, (decision, done));
         (counter, changed, decision, code)
+    }
+
+    /// A word, of a subject that runs verify: all stays as it was.
+    fn claim(&self, terms: &Terms, s: usize) -> (u32, bool, Decision, u8) {
+        let counter = self.counters[&s];
+        let (decision, code) = match self.last[&s] {
+            (_, true) if counter < terms.confirmations => (Decision::Reverify, 20),
+            (_, true) if self.counters.values().all(|c| *c == terms.confirmations) => (Decision::Complete, 0),
+            (_, true) => (Decision::Advance, 0),
+            (Decision::Fail, false) => (Decision::Fail, 21),
+            (Decision::Escalate, false) => (Decision::Escalate, 22),
+            (Decision::Advance, false) => (Decision::Advance, 44),
+            (other, false) => (other, 20),
+        };
+        (counter, false, decision, code)
     }
 }
 
@@ -347,7 +381,7 @@ proptest! {
     /// Subjects whose rounds change nothing do not meet: any order of their rounds gives each the same.
     #[test]
     fn independence(terms in terms(), rounds in rounds()) {
-        let quiet: Vec<Told> = rounds.into_iter().map(|t| Told { says: Some(0), ..t }).collect();
+        let quiet: Vec<Told> = rounds.into_iter().map(|t| Told { says: Some(0), files: 0, ..t }).collect();
         let mut sorted = quiet.clone();
         sorted.sort_by_key(|t| t.subject);
         let (one, two) = (play(&terms, &quiet).0, play(&terms, &sorted).0);

@@ -200,3 +200,20 @@ fn what_was_not_looked_at_is_said_in_every_round() {
     assert_eq!(last.map(|c| &c["effect"]), Some(&json!("narrows")), "{answer}");
     assert_eq!(answer["report"]["coverage"], "narrowed");
 }
+
+/// Contents decide, not names.
+#[test]
+fn work_under_another_name_is_not_gone() {
+    for (fixer, stop, exit) in [
+        ("if test -e src/new; then mv src/new src/other; else echo good > src/a; fi", "passed", 0),
+        ("rm src/new; echo else > src/other", "change_gone", 40),
+    ] {
+        let project = project(CONTRACT, fixer);
+        project.write("src/tests/t", "old\n").commit("broken before");
+        super::pushed(&project);
+        project.write("src/new", "1\n");
+        let answer = loops(&project, &[]).exits(exit).json();
+        assert_eq!(answer["stop"], stop, "{fixer}: {answer}");
+        assert!(answer.get("undone").is_none_or(|u| u == &json!([])) || exit == 40, "{answer}");
+    }
+}

@@ -113,6 +113,67 @@ fn amend_rebase_and_squash_undo_nothing() {
     assert_eq!(codes(&round(&project, &[], 20)), [""; 0]);
 }
 
+/// Contents decide, not names.
+#[test]
+fn a_file_with_another_name_is_not_undone() {
+    type Act<'a> = &'a dyn Fn(&Project);
+    let amend = |p: &Project| {
+        p.git(&["add", "-A"]);
+        p.git(&["commit", "-q", "--amend", "-m", "work"]);
+    };
+    let rename = |p: &Project, from: &str, to: &str| {
+        let text = p.read(from);
+        p.remove(from).write(to, text);
+    };
+    let cases: [(&str, &[&str], Act<'_>); 7] = [
+        ("renamed and amended", &[], &|p| {
+            rename(p, "src/b", "src/c");
+            amend(p);
+        }),
+        ("renamed, not committed", &[], &|p| rename(p, "src/b", "src/c")),
+        ("renamed twice, with a round in between", &[], &|p| {
+            rename(p, "src/b", "src/c");
+            amend(p);
+            round(p, &[], 20);
+            rename(p, "src/c", "src/d");
+            amend(p);
+        }),
+        ("changed, verified, renamed", &[], &|p| {
+            p.write("src/b", "2\n");
+            amend(p);
+            round(p, &[], 20);
+            rename(p, "src/b", "src/c");
+            amend(p);
+        }),
+        ("its content has gone", &["left_behind"], &|p| {
+            p.remove("src/b").write("src/c", "another\n");
+            amend(p);
+        }),
+        ("a test that is no test any more", &["undone"], &|p| {
+            p.write("tests/t", "t\n");
+            amend(p);
+            round(p, &[], 20);
+            rename(p, "tests/t", "docs/t");
+            amend(p);
+        }),
+        ("two of the same content, one is removed", &["undone"], &|p| {
+            p.write("src/c", "1\n");
+            amend(p);
+            round(p, &[], 20);
+            p.remove("src/b");
+            amend(p);
+        }),
+    ];
+    for (name, want, act) in cases {
+        let project = begun(&gate("confirmations 9"));
+        project.write("src/b", "1\n").commit("work");
+        round(&project, &[], 20);
+        act(&project);
+        let exit = if want == ["left_behind"] { 44 } else { 20 };
+        assert_eq!(codes(&round(&project, &[], exit)), want, "{name}");
+    }
+}
+
 #[test]
 fn a_test_that_is_undone_narrows() {
     for head in [true, false] {
@@ -355,4 +416,108 @@ fn head_as_base_is_said_in_each_round() {
     assert_eq!(round(&project, &["--base", "HEAD~1"], 40)["caveats"], Value::Null);
     project.write("src/a", "ok\n");
     round(&project, &[], 0);
+}
+
+#[test]
+fn a_word_completes_nothing_that_runs_verify() {
+    let word = |project: &Project, subject: &str, flags: &[&str], exit: i32| {
+        let args = ["gate", "record", "--status", "done", "--format", "json", "--subject", subject];
+        project.run(&[&args[..], flags].concat()).exits(exit).json()
+    };
+    let is_complete = |project: &Project| project.run(&["gate", "show", "--check"]).exit == Some(0);
+    // It has begun, and nothing was verified.
+    let project = begun(&gate("confirmations 2"));
+    let said = word(&project, "S", &["--changed", "none"], 20);
+    assert_eq!((reason_of(&said), &said["counter"]), (("retry", "not_verified"), &json!(0)));
+    assert!(!is_complete(&project));
+    // Its runs are red.
+    project.write("src/a", "bad\n");
+    round(&project, &[], 40);
+    for flags in [&[][..], &["--changed", "none"], &["--changed", "3"]] {
+        let said = word(&project, "S", flags, 20);
+        assert_eq!((reason_of(&said), &said["counter"]), (("retry", "not_verified"), &json!(0)), "{flags:?}");
+        assert!(!is_complete(&project));
+    }
+    let told = project.run(&["gate", "record", "--subject", "S", "--status", "done", "--changed", "none"]);
+    told.exits(20).says("`vplan run --subject 'S'`");
+    // One of two confirmations is there: a word is not the other.
+    project.write("src/a", "ok too\n");
+    round(&project, &[], 20);
+    let said = word(&project, "S", &["--changed", "none"], 20);
+    assert_eq!((reason_of(&said), &said["counter"]), (("reverify", "not_verified"), &json!(1)));
+    // Nor does it say that nothing changed.
+    project.write("src/a", "ok as well\n");
+    word(&project, "S", &["--changed", "none"], 20);
+    assert_eq!(round(&project, &[], 20)["counter"], 1);
+    round(&project, &[], 0);
+    // What runs have completed stays so.
+    word(&project, "S", &["--changed", "none"], 0);
+    assert!(is_complete(&project));
+    // Words that came before the first run confirm none.
+    word(&project, "T", &["--changed", "none"], 20);
+    word(&project, "T", &["--changed", "none"], 0);
+    let first = project.run(&["run", "--subject", "T", "--format", "json"]).json();
+    assert_eq!(first["counter"], 1, "{first}");
+    word(&project, "U", &["--changed", "none"], 20);
+    word(&project, "U", &["--changed", "none"], 0);
+    project.run(&["gate", "begin", "--subject", "U"]).exits(0);
+    project.run(&["gate", "show", "--check", "--subject", "U"]).exits(20).says("U 0/2");
+}
+
+fn reason_of(recorded: &Value) -> (&str, &str) {
+    (recorded["decision"].as_str().unwrap(), recorded["reason"].as_str().unwrap_or_default())
+}
+
+/// Others lower the gate, or ask for less, on the default branch: who merges it is told so, and is held against what was there.
+#[test]
+fn what_others_changed_is_said_to_be_theirs() {
+    let contract = gate("confirmations 3");
+    let lower = contract.replace("confirmations 3", "confirmations 1");
+    let less = contract.replace("check docs: grep", "check docs: true grep");
+    for (own, text, code) in [
+        (false, &lower, "gate_weakened"),
+        (true, &lower, "gate_weakened"),
+        (false, &less, "contract_weakened"),
+        (true, &less, "contract_weakened"),
+    ] {
+        let project = begun(&contract);
+        project.git(&["checkout", "-q", "-b", "work"]);
+        project.write("docs/a", "y\n").commit("work");
+        round(&project, &[], 20);
+        if own {
+            project.write("contracts/verify.vplan", text).commit("mine");
+        } else {
+            project.git(&["checkout", "-q", "main"]);
+            project.write("contracts/verify.vplan", text).commit("theirs");
+            super::pushed(&project);
+            project.git(&["checkout", "-q", "work"]);
+            project.git(&["merge", "-q", "--no-edit", "main"]);
+        }
+        let report = round(&project, &[], 44);
+        let caveats = report["caveats"].as_array().unwrap();
+        let said = caveats.iter().find(|c| c["code"] == code).unwrap_or_else(|| panic!("{code}: {report}"));
+        let message = said["message"].as_str().unwrap();
+        assert_eq!((message.contains("others changed it"), &report["counter"]), (!own, &json!(0)), "{code}: {message}");
+    }
+}
+
+#[test]
+fn an_accepted_contract_brings_its_gate() {
+    let project = begun(&gate("confirmations 3"));
+    project.write("src/b", "1\n");
+    round(&project, &[], 20);
+    let lower = |lines: &str| {
+        project.write("contracts/verify.vplan", gate(lines));
+        let answer = project.run(&["check", "--format", "json"]).exits(0).json();
+        answer["contract"].as_str().unwrap().to_owned()
+    };
+    let digest = lower("confirmations 1");
+    assert!(codes(&round(&project, &[], 44)).contains(&"gate_weakened"));
+    project.run(&["gate", "accept", "--subject", "S", "--contract", &digest]).exits(0);
+    let report = round(&project, &[], 0);
+    assert_eq!((codes(&report), &report["required"], reason(&report).0), (vec![], &json!(1), "complete"));
+    project.run(&["gate", "show", "--check"]).exits(0).says("S 1/1");
+    // This contract and no other one.
+    lower("confirmations 1\n  on-exhausted allow");
+    assert!(codes(&round(&project, &[], 44)).contains(&"gate_weakened"));
 }

@@ -15,7 +15,7 @@ use crate::cli::session::{invalid, load_contract, locate, state};
 use crate::cli::terminal::Terminal;
 use crate::effect::ledger::{LedgerFile, PATIENCE};
 use crate::ledger::Ledger;
-use crate::ledger::round::{Change, Recorded, Said};
+use crate::ledger::round::{Because, Change, Recorded, Said};
 use crate::run::report::Decision;
 use crate::run::verdict::Exit;
 pub(super) use accept::Accepted;
@@ -44,7 +44,7 @@ pub struct Gate {
 pub enum What {
     /// Say where the work of a subject begins. Its first round does so, too: at the default base.
     Begin(begin::BeginArgs),
-    /// Record a round that has ended, and say what follows.
+    /// Record a round that has ended, and say what follows. A word makes nothing done that runs verify.
     Record(RecordArgs),
     /// Show how subjects stand.
     Show(ShowArgs),
@@ -152,7 +152,10 @@ fn record(global: &Global, args: &RecordArgs, format: Format, terminal: &Termina
 pub fn account(recorded: &Recorded, color: bool) -> String {
     let Recorded { counter, required, decision, .. } = *recorded;
     let mut text = line(&recorded.subject, counter, required, decision, color);
-    if let Some(reason) = recorded.reason {
+    if recorded.reason == Some(Because::NotVerified) {
+        let subject = visible(recorded.subject.as_bytes());
+        text.push_str(&format!(": a word verifies nothing here, `vplan run --subject '{subject}'` does"));
+    } else if let Some(reason) = recorded.reason {
         text.push_str(&format!(": {}", reason.word().replace('_', " ")));
     } else if decision == Decision::Retry {
         let left = usize::try_from(recorded.retries_remaining).unwrap_or(usize::MAX);

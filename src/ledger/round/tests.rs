@@ -142,6 +142,45 @@ fn a_pass_that_is_not_accepted_confirms_nothing() {
     assert_eq!(play(&terms, &[(narrowed(44), 0)]), [(Decision::Retry, 44, 1, 3)]);
 }
 
+/// Where a run was a round, or could be one, a word neither completes nor confirms, and gives no retries back.
+#[test]
+fn a_word_is_no_evidence() {
+    use Decision::{Complete, Fail, Retry, Reverify};
+    let done = || Said::ByHand(Status::Done);
+    for (name, n, rounds, want) in [
+        ("after a failure", 1, vec![(red("a"), 1), (done(), 0)], (Retry, 20, 2, 2)),
+        ("with a change", 1, vec![(red("a"), 1), (done(), 1)], (Retry, 20, 2, 2)),
+        ("for a confirmation", 2, vec![(green(None), 1), (done(), 0)], (Reverify, 20, 1, 3)),
+        ("of what is complete", 1, vec![(green(None), 1), (done(), 0)], (Complete, 0, 1, 3)),
+        (
+            "given up",
+            1,
+            vec![(red("a"), 1), (red("b"), 1), (red("c"), 1), (red("d"), 1), (done(), 0)],
+            (Fail, 21, 5, 0),
+        ),
+        ("before the first run", 2, vec![(done(), 0), (done(), 0), (green(None), 0)], (Reverify, 20, 1, 3)),
+    ] {
+        assert_eq!(play(&terms(n, 3, Exhausted::Fail), &rounds).last(), Some(&want), "{name}");
+    }
+}
+
+#[test]
+fn a_word_that_nothing_changed_is_not_believed_of_what_runs_verify() {
+    let terms = terms(3, 3, Exhausted::Fail);
+    let round = |ledger: &Ledger, subject, said: Said, changed, what| {
+        let (about, contents) = (About::default(), contents(what));
+        record(ledger, &terms, &Round { about, changed, contents, ended_at: "", said, subject })
+    };
+    let (ledger, _) = round(&Ledger::default(), "S", green(None), Change::Auto, "1");
+    let (of_its_own, own) = round(&ledger, "S", Said::ByHand(Status::Continue), Change::Files(0), "2");
+    assert_eq!((own.counter, own.no_change), (0, false));
+    assert_eq!(round(&of_its_own, "S", green(None), Change::Auto, "2").1.counter, 1);
+    // Nor does somebody else's word hide it.
+    let (of_another, _) = round(&ledger, "T", Said::ByHand(Status::Continue), Change::Files(0), "2");
+    assert_eq!(round(&of_another, "S", green(None), Change::Auto, "2").1.counter, 1);
+    assert_eq!(round(&ledger, "S", green(None), Change::Auto, "1").1.counter, 2);
+}
+
 #[test]
 fn contents_decide_what_changed() {
     let terms = terms(3, 3, Exhausted::Fail);
@@ -239,10 +278,10 @@ fn a_pass_makes_earlier_failures_history() {
         }
         ledger.subjects[0].failures.len()
     };
-    // Somebody's word that it goes on clears nothing, a pass with more to do does, and so does what is said to be done.
+    // Somebody's word clears nothing, a pass does, also one with more to do.
     for (then, left) in [
         (Said::ByHand(Status::Continue), 2),
-        (Said::ByHand(Status::Done), 0),
+        (Said::ByHand(Status::Done), 2),
         (green(Some(Status::Continue)), 0),
         (green(None), 0),
     ] {
@@ -281,6 +320,7 @@ fn what_was_allowed_is_written_down() {
         Because::NothingApplies,
         Because::PartOfChange,
         Because::LeftBehind,
+        Because::NotVerified,
     ] {
         assert_eq!(serde_json::to_string(&because).unwrap(), format!("\"{}\"", because.word()));
     }

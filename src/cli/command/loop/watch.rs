@@ -1,15 +1,16 @@
 //! Is what is verified still what was asked for in the first round? The same contract, the same base, the same change.
 
 use crate::base::canon::Digest;
+use crate::base::change::ChangeSet;
 use crate::base::path::RepoPath;
 use crate::cli::args::{Allowed, Global};
 use crate::cli::error::Failure;
 use crate::cli::session::{Session, gather_from};
-use crate::cli::subject::by_default;
+use crate::cli::subject::{by_default, now, trace};
 use crate::effect::changes::ChangeSource;
 use crate::effect::git::object::Oid;
 use crate::effect::lockfile;
-use crate::ledger::undone::{Trace, undone};
+use crate::ledger::undone::{Trace, moved, undone};
 use crate::plan::caveat::{Caveat, Code, Effect};
 use crate::plan::request::{ChangedFrom, ChangedIn};
 use crate::run::verdict::Exit;
@@ -155,36 +156,37 @@ impl Work {
         };
         let codes = [Code::BaseUnknown, Code::EarlierPushes, Code::WholeTree];
         let caveats = session.gathered.caveats.iter().filter(|c| codes.contains(&c.code)).cloned().collect();
-        let trace = Trace { head: String::new(), more: false, paths: Vec::new() };
-        let mut work = Self { base: session.gathered.base, own_base, trace, caveats };
-        work.trace.paths = work.paths(session)?;
+        let mut work = Self { base: session.gathered.base, own_base, trace: Trace::new(String::new(), []), caveats };
+        let changes = work.changes(session)?;
+        let paths: Vec<RepoPath> = changes.files().iter().map(|file| file.path.clone()).collect();
+        let known = trace(&session.site.root, String::new(), &changes);
+        // All files count here; as many as are kept of a round are known by content.
+        work.trace = Trace { paths, more: false, ..known };
         Ok(work)
     }
 
-    /// The files that differ from the base now.
-    fn paths(&self, session: &Session) -> Result<Vec<RepoPath>, Failure> {
-        let own;
-        let changes = match (&self.own_base, tells(session)) {
-            (_, true) => &session.request.changed,
+    /// What differs from the base now.
+    fn changes(&self, session: &Session) -> Result<ChangeSet, Failure> {
+        Ok(match (&self.own_base, tells(session)) {
+            (_, true) => session.request.changed.clone(),
             (Some(base), false) => {
                 let place = ChangedIn::WorkTree;
                 let source = ChangeSource::Recorded { place, base: Some(base.to_string()) };
-                own = gather_from(&session.site, Some(&source))?;
-                &own.changes
+                gather_from(&session.site, Some(&source))?.changes
             }
-            (None, false) => return Ok(Vec::new()),
-        };
-        Ok(changes.files().iter().map(|file| file.path.clone()).collect())
+            (None, false) => ChangeSet::default(),
+        })
     }
 
     /// The files that are as at the base again, and what there is to say.
     fn look(&self, session: &Session) -> Result<(Vec<RepoPath>, Vec<Caveat>), Failure> {
-        let now = self.paths(session)?;
+        let changes = self.changes(session)?;
         let mut caveats = self.caveats.clone();
-        for caveat in caveats.iter_mut().filter(|_| !now.is_empty()) {
+        for caveat in caveats.iter_mut().filter(|_| !changes.is_empty()) {
             caveat.effect = caveat.effect.min(Effect::Narrows);
         }
-        let found = undone([&self.trace], |path| now.binary_search(path).is_ok());
+        let moved = moved([&self.trace], |path| changes.contains(path), || now(&session.site.root, &changes));
+        let found = undone([&self.trace], |path| changes.contains(path) || moved.contains(path));
         let Some(found) = found else { return Ok((Vec::new(), caveats)) };
         let caveat = if found.all {
             let message = "nothing is left of the change that the loop began with: all of its files are as at the base, or hidden";

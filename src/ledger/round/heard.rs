@@ -1,0 +1,93 @@
+//! What does a round say of its subject's work?
+
+use super::{Round, Said, Scope, is_moved};
+use crate::base::canon::Digest;
+use crate::ledger::{Entry, Status};
+use crate::run::verdict::Verdict;
+
+/// What was said of a round, in the words of the table.
+pub(super) struct Heard {
+    pub done: bool,
+    /// Verification failed.
+    pub failed: bool,
+    /// What the failure is like.
+    pub failure: Option<Digest>,
+    /// Somebody says that it is done, and runs are what says so of this subject.
+    pub claimed: bool,
+    /// Nothing applies to the whole change.
+    pub nothing: bool,
+    /// It passed, and was about less than the whole change.
+    pub partial: bool,
+    pub run_id: Option<String>,
+    pub status: Status,
+    pub verdict: Option<Verdict>,
+    /// Verification passed, or somebody says so: earlier failures are history.
+    pub verified: bool,
+}
+
+impl Heard {
+    /// Whether it leaves its subject as it was.
+    pub(super) fn says_nothing(&self, before: &Entry, changed: bool) -> bool {
+        self.nothing && before.worked() || self.claimed && !changed
+    }
+
+    pub(super) fn of(round: &Round<'_>, before: Option<&Entry>, changed: bool) -> Self {
+        match &round.said {
+            Said::Reviewed => {
+                let done = !changed && before.is_some_and(|e| e.status == Status::Done && e.reason.is_none());
+                Self {
+                    claimed: false,
+                    done,
+                    failed: false,
+                    failure: None,
+                    nothing: false,
+                    partial: false,
+                    run_id: before.and_then(|e| e.run_id.clone()),
+                    status: if done { Status::Done } else { Status::Continue },
+                    verdict: before.and_then(|e| e.verdict),
+                    verified: done,
+                }
+            }
+            Said::ByHand(status) => {
+                let claimed = *status == Status::Done && before.is_some_and(Entry::is_by_runs);
+                let done = *status == Status::Done && !claimed;
+                Self {
+                    claimed,
+                    done,
+                    failed: false,
+                    failure: None,
+                    nothing: false,
+                    partial: false,
+                    run_id: None,
+                    status: if claimed { Status::Continue } else { *status },
+                    verdict: None,
+                    verified: done,
+                }
+            }
+            Said::Run { exit, run_id, signature, status, verdict } => {
+                let scope = if is_moved(before, &round.about) { Scope::Part } else { round.about.scope };
+                // A pass that the caller did not accept (`--require`) confirms nothing.
+                let passed = verdict.is_pass() && *exit == 0;
+                let partial = passed && scope == Scope::Part;
+                let own = if passed && !partial { Status::Done } else { Status::Continue };
+                let status = match status {
+                    Some(Status::Done) | None => own,
+                    Some(other) => *other,
+                };
+                let nothing = passed && scope == Scope::Nothing && status == Status::Done;
+                Self {
+                    claimed: false,
+                    done: status == Status::Done && !nothing,
+                    failed: !passed,
+                    failure: signature.clone().filter(|_| !passed),
+                    nothing,
+                    partial,
+                    run_id: Some(run_id.clone()),
+                    status,
+                    verdict: Some(*verdict),
+                    verified: passed && !partial && !nothing,
+                }
+            }
+        }
+    }
+}
