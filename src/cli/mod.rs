@@ -23,6 +23,7 @@ pub mod terminal;
 mod unseen;
 
 use crate::effect::load;
+use crate::effect::own;
 use crate::effect::process::survive_file_limits;
 use crate::run::verdict::Exit;
 use args::{Command, CommandLine};
@@ -35,7 +36,10 @@ use terminal::Terminal;
 /// Runs vplan for a command line and returns its exit code.
 #[must_use]
 pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
-    let line = match CommandLine::read(arguments.collect(), help_color) {
+    let Some(arguments) = own::end_with_parent(arguments.collect()) else {
+        return ExitCode::from(Exit::Internal.code());
+    };
+    let line = match CommandLine::read(arguments, help_color) {
         Ok(line) => line,
         Err(error) => {
             // A closed pipe is no reason to fail: `vplan --help | head -1`.

@@ -1,13 +1,15 @@
 //! How is this very program run once more, with a limit on its time? For `vplan hook`.
 
 use super::files::open_plain;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, getppid, kill_process, set_parent_process_death_signal};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+/// The first argument of a process that ends with the one that started it, whose number is the second. No user types it.
+const ARGUMENT: &str = "__end-with";
 /// The largest output that is read, in bytes.
 const MOST: u64 = 64 << 20;
 /// How long a run may take to end its steps once it is told to; it is told twice.
@@ -28,8 +30,24 @@ pub struct Ended {
     pub stderr: Vec<u8>,
 }
 
+/// What is left of a command line when vplan has read what [`run`] put into it. From then on this process is asked to end when its
+/// parent ends, however that is. `None` where it has ended already.
+#[must_use]
+pub fn end_with_parent(arguments: Vec<OsString>) -> Option<Vec<OsString>> {
+    let own = arguments.get(1).is_some_and(|word| word == ARGUMENT);
+    let Some(parent) = arguments.get(2).filter(|_| own).and_then(|word| word.to_str()?.parse().ok()) else {
+        return Some(arguments);
+    };
+    // First the request, then the question: a parent that ends in between is noticed by one of them.
+    let asked = set_parent_process_death_signal(Some(Signal::TERM));
+    let is_there = getppid().map(Pid::as_raw_pid) == Some(parent);
+    (asked.is_ok() && is_there).then(|| {
+        arguments.into_iter().enumerate().filter(|(at, _)| !matches!(at, 1 | 2)).map(|(_, word)| word).collect()
+    })
+}
+
 /// Runs this program with other arguments. When its time is up it is asked to end, which ends the processes of its steps, and is
-/// killed if it does not.
+/// killed if it does not. It does not outlive this process: that is what it asks the system for first of all.
 ///
 /// # Errors
 /// It cannot be started, or its output cannot be kept.
@@ -37,6 +55,7 @@ pub fn run(arguments: &[OsString], limit: Duration) -> io::Result<Ended> {
     // In files, not in pipes: nothing that outlives it could keep this waiting.
     let (stdout, stderr) = (tempfile::tempfile()?, tempfile::tempfile()?);
     let mut command = Command::new(program()?);
+    command.arg(ARGUMENT).arg(std::process::id().to_string());
     command.args(arguments).stdin(Stdio::null()).stdout(stdout.try_clone()?).stderr(stderr.try_clone()?);
     let mut child = command.spawn()?;
     let (status, timed_out) = match wait(&mut child, limit) {

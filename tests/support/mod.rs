@@ -85,6 +85,14 @@ impl Project {
         self.dir.path()
     }
 
+    /// Whether a process works in it.
+    pub fn is_busy(&self) -> bool {
+        let root = self.root().canonicalize().unwrap();
+        let all = std::fs::read_dir("/proc").unwrap().flatten();
+        let mut dirs = all.filter_map(|entry| std::fs::read_link(entry.path().join("cwd")).ok());
+        dirs.any(|dir| dir.starts_with(&root))
+    }
+
     /// A path below the root.
     pub fn path(&self, path: impl AsRef<Path>) -> PathBuf {
         self.root().join(path)

@@ -1,7 +1,9 @@
 //! An agent that wants to stop: it is sent back until its whole change is verified, whatever it does to commits, contract or records.
 
 use crate::support::{Project, Ran, eventually};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
+use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Stdio;
 
@@ -567,4 +569,32 @@ fn the_settings_are_printed_and_compared() {
     few.run(&["hook", "claude-code", "--check"]).exits(40).never_says("warning");
     let plain = few.run(&["hook", "claude-code", "--print"]).out();
     assert!(plain.contains("\"timeout\": 120"), "{plain}");
+}
+
+/// However a hook ends: its run, and the steps of that, do not outlive it.
+#[test]
+fn a_hook_that_is_killed_leaves_no_run() {
+    for signal in [Signal::KILL, Signal::TERM] {
+        let project = project("vplan 1\ncheck a {\n  shell touch ../there; setsid sleep 614170\n}\n");
+        start(&project, "s-1");
+        project.write("src/a", "bad\n");
+        let mut command = project.vplan(&["hook", "claude-code"]).command();
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(event("Stop", "s-1").as_bytes()).unwrap();
+        eventually("the step runs", || project.exists("../there"));
+        kill_process(Pid::from_child(&child), signal).unwrap();
+        assert!(!child.wait().unwrap().success());
+        eventually("nobody is left", || !project.is_busy());
+        // It was no round, and takes nothing from the next one.
+        assert_eq!(entry(&project, "s-1")["rounds"], 0, "{signal:?}");
+    }
+}
+
+#[test]
+fn a_run_whose_hook_is_gone_already_does_not_begin() {
+    let project = project("vplan 1\ncheck a: touch ../there\n");
+    // The number of no parent of its.
+    project.run(&["__end-with", "1", "run", "--all"]).exits(1);
+    assert!(!project.exists("../there"));
+    project.run(&["__end-with", "x", "run", "--all"]).exits(2);
 }
