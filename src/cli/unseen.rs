@@ -5,13 +5,16 @@ use super::session::Session;
 use crate::base::change::{ChangeSet, ChangedFile, Status};
 use crate::base::path::RepoPath;
 use crate::check::Severity;
-use crate::effect::git::Unseen;
+use crate::effect::git::{Git, Unseen};
 use crate::plan::about::is_about;
 use crate::plan::caveat::{Caveat, Code, Effect};
 use crate::plan::facts::{Answer, Certainty, Facts, Question};
 use crate::plan::request::Request;
 use crate::plan::{Origin, Plan, Step};
 use std::collections::BTreeSet;
+
+/// How many lines are named.
+const LINES: usize = 3;
 
 impl Session {
     /// What is to be said of them beside a plan that was made without them.
@@ -27,6 +30,7 @@ impl Session {
         if !hidden.is_empty() {
             caveats.extend(self.hidden(hidden, plan, facts)?);
         }
+        caveats.extend(self.newly_ignored(git, facts)?);
         if !left_out.is_empty() {
             caveats.push(self.left_out(left_out, plan));
         }
@@ -87,6 +91,49 @@ impl Session {
         let way_out = "add them to git, name them with `--changed`, or ignore them in a tracked `.gitignore`";
         let caveat = Caveat::new(Code::HiddenFiles, Effect::Narrows, message).of_checks(names(&more)).way_out(way_out);
         Ok(Some(caveat.about(if of_checks.is_empty() { hidden } else { of_checks })))
+    }
+
+    /// What the change itself hides, where it touches a `.gitignore`.
+    fn newly_ignored(&self, git: &Git, facts: &Facts) -> Result<Option<Caveat>, Failure> {
+        let changed = self.request.changed.files().iter().map(|file| &file.path);
+        let rules: Vec<RepoPath> = changed.filter(|path| path.name() == b".gitignore").cloned().collect();
+        let Some(base) = self.gathered.compared_with().filter(|_| !rules.is_empty()) else { return Ok(None) };
+        let ignored = match git.newly_ignored(base, &rules) {
+            Ok(ignored) => ignored,
+            Err(error) => {
+                let message = format!("which files the changed `.gitignore` hides is not known: {error}");
+                return Ok(Some(Caveat::new(Code::NewlyIgnored, Effect::Note, message)));
+            }
+        };
+        if ignored.is_empty() {
+            return Ok(None);
+        }
+        let added = ignored.iter().map(|file| ChangedFile { path: file.path.clone(), status: Status::Added });
+        let with = self.plan_of(self.request.changed.files().iter().cloned().chain(added).collect(), facts)?;
+        let matched: BTreeSet<&RepoPath> =
+            with.steps.iter().flat_map(|step| &step.reasons).flat_map(|reason| &reason.matched).collect();
+        let selects = |step: &Step, path| step.inputs.as_ref().is_some_and(|inputs| inputs.selects(path));
+        let is_selected = |path| matched.contains(path) || with.steps.iter().any(|step| selects(step, path));
+        let selected: Vec<_> = ignored.iter().filter(|file| is_selected(&file.path)).collect();
+        if selected.is_empty() {
+            return Ok(None);
+        }
+        let lines: BTreeSet<&str> = selected.iter().map(|file| &*file.by).collect();
+        let named: Vec<String> = lines.iter().take(LINES).map(|line| format!("`{line}`")).collect();
+        let more = lines.len().saturating_sub(LINES);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let message = format!("the change hides files that checks select, by {}{more}", named.join(", "));
+        let of_checks: Vec<&Step> = with
+            .steps
+            .iter()
+            .filter(|step| {
+                let own: BTreeSet<&RepoPath> = step.reasons.iter().flat_map(|reason| &reason.matched).collect();
+                selected.iter().any(|file| own.contains(&file.path) || selects(step, &file.path))
+            })
+            .collect();
+        let files = selected.iter().map(|file| file.path.clone()).collect();
+        let caveat = Caveat::new(Code::NewlyIgnored, Effect::Note, message).of_checks(names(&of_checks));
+        Ok(Some(caveat.about(files)))
     }
 
     fn left_out(&self, left_out: Vec<RepoPath>, plan: &Plan) -> Caveat {

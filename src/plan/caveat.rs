@@ -44,6 +44,8 @@ pub enum Code {
     WholeTree,
     /// Files that only ignore rules of this machine hide would be selected by checks.
     HiddenFiles,
+    /// Lines that the change adds to a tracked `.gitignore` hide files that checks would select.
+    NewlyIgnored,
     /// Files are outside the sparse checkout.
     Sparse,
     /// Checks do not apply any more because of files that the change adds or removes.
@@ -102,6 +104,7 @@ impl Code {
             Code::EarlierPushes => "earlier_pushes",
             Code::WholeTree => "whole_tree",
             Code::HiddenFiles => "hidden_files",
+            Code::NewlyIgnored => "newly_ignored",
             Code::Sparse => "sparse",
             Code::SwitchedOff => "switched_off",
             Code::LineEnds => "line_ends",

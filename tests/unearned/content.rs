@@ -390,6 +390,83 @@ fn files_that_local_rules_hide_from_no_check() {
 }
 
 #[test]
+fn files_that_the_change_itself_hides() {
+    let both = CONTRACT.to_owned() + "check own {\n  run true\n  inputs \"lib/**\"\n}\n";
+    type Case<'a> = (&'a str, fn(&Project), Option<(&'a str, &'a [&'a str])>);
+    let cases: [Case<'_>; 11] = [
+        (
+            "a line",
+            |p| _ = p.write(".gitignore", "*.log\n/out/\n/src/new*\n"),
+            Some((".gitignore:3: /src/new*", &["src/new.py"])),
+        ),
+        (
+            "committed",
+            |p| _ = p.write(".gitignore", "new.py\n*.log\n/out/\n").commit("x"),
+            Some((".gitignore:1: new.py", &["src/new.py"])),
+        ),
+        (
+            "a folder",
+            |p| {
+                p.write("src/deep/er/x.py", "").write(".gitignore", "*.log\n/out/\n/src/deep\n");
+            },
+            Some((".gitignore:3: /src/deep", &["src/deep/er/x.py"])),
+        ),
+        (
+            "a new file of rules",
+            |p| {
+                p.write("src/.gitignore", "new.py\n").git(&["add", "src/.gitignore"]);
+            },
+            Some(("src/.gitignore:1: new.py", &["src/new.py"])),
+        ),
+        (
+            "a line that is taken out",
+            |p| {
+                p.remove("src/new.py").write(".gitignore", "*.log\nnew.py\n!/src/new.py\n").commit("x");
+                super::pushed(p);
+                p.write(".gitignore", "*.log\nnew.py\n").write("src/new.py", "bad\n");
+            },
+            Some((".gitignore:2: new.py", &["src/new.py"])),
+        ),
+        (
+            "what `inputs` select",
+            |p| {
+                p.write("lib/x", "").write(".gitignore", "*.log\n/out/\nlib\n");
+            },
+            Some((".gitignore:3: lib", &["lib/x"])),
+        ),
+        (
+            "what was hidden before",
+            |p| {
+                p.write("src/x.log", "").write(".gitignore", "/out/\n*.log\n*.lo?\n");
+            },
+            None,
+        ),
+        ("what no check selects", |p| _ = p.write("docs/x", "").write(".gitignore", "*.log\n/out/\n/docs/\n"), None),
+        ("what is tracked", |p| _ = p.write(".gitignore", "*.log\n/out/\nsrc/a.py\n"), None),
+        ("what is not hidden after all", |p| _ = p.write(".gitignore", "*.log\n/out/\n*.py\n!src/*.py\n"), None),
+        ("nothing is touched", |p| _ = p.write("src/a.py", "two\n"), None),
+    ];
+    for (name, hide, want) in cases {
+        let project = project();
+        project.write("contracts/verify.vplan", &both).commit("contract");
+        super::pushed(&project);
+        project.write("src/new.py", "bad\n");
+        hide(&project);
+        let plan = project.run(&["explain", "--format", "json"]).exits(0).json();
+        let caveats = plan["caveats"].as_array().cloned().unwrap_or_default();
+        let said = caveats.into_iter().find(|c| c["code"] == "newly_ignored");
+        let Some((line, files)) = want else {
+            assert_eq!(said, None, "{name}");
+            continue;
+        };
+        let said = said.unwrap_or_else(|| panic!("{name}: nothing is said"));
+        assert_eq!((&said["effect"], &said["files"]), (&"note".into(), &serde_json::json!(files)), "{name}: {said}");
+        assert!(said["message"].as_str().unwrap().contains(&format!("`{line}`")), "{name}: {said}");
+        project.run(&["run", "--progress", "none"]).exits(0).says("the change hides files that checks select");
+    }
+}
+
+#[test]
 fn a_hidden_file_is_in_the_tree() {
     let project = project();
     project.write(".git/info/exclude", "bad*\n").write("src/x.log", "");

@@ -14,6 +14,7 @@ mod checked;
 mod convert;
 pub mod error;
 pub mod fetch;
+pub mod ignored;
 pub mod index;
 mod listing;
 mod memory;

@@ -1,0 +1,174 @@
+//! Which files does a `.gitignore` hide now that it did not hide at the base?
+//!
+//! Both sets of rules are followed side by side, and only below the files that have changed.
+
+use super::error::GitError;
+use super::object::Oid;
+use super::pattern::{Pattern, ignore_file};
+use super::{Git, is_record};
+use crate::base::path::RepoPath;
+use crate::base::word::visible;
+use crate::effect::files::beneath::Beneath;
+use rustix::fs::FileType;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// The largest `.gitignore` that is read, in bytes.
+const MOST_RULES: u64 = 16 << 20;
+/// How many files are found before it is enough.
+const MOST: usize = 10_000;
+/// How many directories are looked into.
+const MOST_DIRECTORIES: usize = 100_000;
+const NAME: &[u8] = b".gitignore";
+
+/// A file that is hidden now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewlyIgnored {
+    /// The line that hides it: `.gitignore:3: /src/x`.
+    pub by: Rc<str>,
+    /// The file.
+    pub path: RepoPath,
+}
+
+/// A line, and what people are shown of it.
+struct Line {
+    pattern: Pattern,
+    shown: Rc<str>,
+}
+
+/// The lines of a directory's file, and of those above it.
+struct Rules {
+    above: Option<Rc<Rules>>,
+    /// How long the directory's path is, with its slash.
+    begins: usize,
+    lines: Vec<Line>,
+}
+
+impl Rules {
+    fn read(above: Option<Rc<Rules>>, dir: &[u8], text: &[u8]) -> Rc<Self> {
+        let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
+        let lines = text.split(|b| *b == b'\n').zip(1_usize..).filter_map(|(line, number)| {
+            let pattern = ignore_file(line).pop()?;
+            let shown = [dir, NAME, format!(":{number}: ").as_bytes(), line.trim_ascii_end()].concat();
+            Some(Line { pattern, shown: visible(&shown).into() })
+        });
+        Rc::new(Self { above, begins: dir.len(), lines: lines.collect() })
+    }
+
+    /// The line that ignores a path, if one does.
+    fn ignores(rules: Option<&Rc<Self>>, path: &[u8], is_directory: bool) -> Option<Rc<str>> {
+        let mut next = rules;
+        while let Some(rules) = next {
+            let below = path.get(rules.begins..).unwrap_or_default();
+            if let Some(line) = rules.lines.iter().rev().find(|l| l.pattern.matches(below, is_directory)) {
+                return (!line.pattern.negated).then(|| line.shown.clone());
+            }
+            next = rules.above.as_ref();
+        }
+        None
+    }
+}
+
+/// A directory that is still to be looked into.
+struct Open {
+    /// With a slash at its end, unless it is the root.
+    path: Vec<u8>,
+    before: Option<Rc<Rules>>,
+    now: Option<Rc<Rules>>,
+    /// The line that hides it, and with it all that is in it.
+    hidden: Option<Rc<str>>,
+}
+
+struct Look {
+    beneath: Beneath,
+    tracked: Vec<RepoPath>,
+    /// The files of rules that have changed, with what they said at the base.
+    changed: BTreeMap<Vec<u8>, Vec<u8>>,
+    found: Vec<NewlyIgnored>,
+    open: Vec<Open>,
+}
+
+impl Git {
+    /// Files that are there, that nothing tracks, and that these `.gitignore` files, which differ from those of a commit, hide now
+    /// and did not hide then. The first of them, where there are very many.
+    ///
+    /// # Errors
+    /// What git says.
+    pub fn newly_ignored(&self, base: &Oid, changed: &[RepoPath]) -> Result<Vec<NewlyIgnored>, GitError> {
+        let mut before = BTreeMap::new();
+        for path in changed {
+            before.insert(path.as_bytes().to_vec(), self.file_at(base, path, MOST_RULES)?.unwrap_or_default());
+        }
+        let unreadable = |e: std::io::Error| GitError::File { path: ".".to_owned(), message: e.to_string() };
+        let beneath = Beneath::open(self.root()).map_err(unreadable)?;
+        let top = Open { path: Vec::new(), before: None, now: None, hidden: None };
+        let (tracked, found, open) = (self.tracked()?, Vec::new(), vec![top]);
+        let mut look = Look { beneath, tracked, changed: before, found, open };
+        for _ in 0..MOST_DIRECTORIES {
+            let Some(dir) = look.open.pop().filter(|_| look.found.len() < MOST) else { break };
+            look.look_into(dir);
+        }
+        Ok(look.found)
+    }
+}
+
+impl Look {
+    fn look_into(&mut self, mut dir: Open) {
+        let is_root = dir.path.is_empty();
+        let own = dir.path.strip_suffix(b"/").and_then(RepoPath::from_exact).unwrap_or_else(RepoPath::root);
+        let listed = self.beneath.list(&own);
+        if !is_root && listed.iter().any(|(name, _)| name == b".git") {
+            return;
+        }
+        self.read_rules(&mut dir);
+        for (name, kind) in listed {
+            let mut path = [&dir.path, name.as_slice()].concat();
+            let is_directory = kind == FileType::Directory;
+            if name == b".git" || is_root && is_record(&path) || self.is_tracked(&path) {
+                continue;
+            }
+            if Rules::ignores(dir.before.as_ref(), &path, is_directory).is_some() {
+                continue;
+            }
+            let hidden = dir.hidden.clone().or_else(|| Rules::ignores(dir.now.as_ref(), &path, is_directory));
+            match (kind, hidden) {
+                (FileType::Directory, hidden) => {
+                    path.push(b'/');
+                    if hidden.is_some() || self.is_near(&path) {
+                        self.open.push(Open { path, before: dir.before.clone(), now: dir.now.clone(), hidden });
+                    }
+                }
+                (FileType::RegularFile | FileType::Symlink, Some(by)) => {
+                    self.found.extend(RepoPath::from_exact(&path).map(|path| NewlyIgnored { by, path }));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Adds what the directory's own file says, and said.
+    fn read_rules(&self, dir: &mut Open) {
+        let path = [&dir.path, NAME].concat();
+        let Some(file) = RepoPath::from_exact(&path) else { return };
+        let tracked = self.is_tracked(&path);
+        let text = if tracked { self.beneath.read(&file, MOST_RULES).unwrap_or_default() } else { Vec::new() };
+        let before = self.changed.get(&path).unwrap_or(&text);
+        dir.before = Some(Rules::read(dir.before.take(), &dir.path, before));
+        // What lies in a hidden directory git does not read.
+        if dir.hidden.is_none() {
+            dir.now = Some(Rules::read(dir.now.take(), &dir.path, &text));
+        }
+    }
+
+    /// Whether a directory is above a file of rules that has changed, or below its directory.
+    fn is_near(&self, dir: &[u8]) -> bool {
+        self.changed.keys().any(|file| {
+            let around = file.strip_suffix(NAME).unwrap_or(file);
+            dir.starts_with(around) || around.starts_with(dir)
+        })
+    }
+
+    fn is_tracked(&self, path: &[u8]) -> bool {
+        RepoPath::from_exact(path).is_some_and(|path| self.tracked.binary_search(&path).is_ok())
+    }
+}
