@@ -255,3 +255,19 @@ fn a_repository_cannot_lie_about_what_comes_before_a_commit_for_longer_than_it_d
     std::fs::write(&file, text.replace(&fork, &work)).unwrap();
     assert_eq!(ask(), fork);
 }
+
+/// `base "origin/main"` is what the remote has of `main`, and no local branch of that name.
+#[test]
+fn a_line_with_the_name_of_the_remote() {
+    let (project, fork) = forked();
+    project.git(&["branch", "-q", "origin/main", "work"]);
+    let Some(Unknown::Lacking(lacking)) = find_stated(&project, "origin/main").unknown().cloned() else { panic!() };
+    assert_eq!((lacking.remote, lacking.branch.as_deref()), (None, Some("origin/main")));
+    remote(&project, "origin");
+    let Some(Unknown::Lacking(lacking)) = find_stated(&project, "origin/main").unknown().cloned() else { panic!() };
+    assert_eq!(lacking.commands().as_deref(), Some("git fetch origin main"));
+    project.git(&["update-ref", "refs/remotes/origin/main", "main"]);
+    is_known(&find_stated(&project, "origin/main"), &How::Statement, "refs/remotes/origin/main", &fork);
+    let head = project.git(&["rev-parse", "HEAD"]);
+    is_known(&find_stated(&project, "refs/heads/origin/main"), &How::Statement, "refs/heads/origin/main", &head);
+}

@@ -105,6 +105,11 @@ fn they_run_where_they_fit_and_keep_their_digests() {
             assert!(report["savedPlan"]["drift"].is_null(), "{name}: {report:#}");
         }
     }
+    // `work-tree` is what it was: the work tree against HEAD, whatever earlier commits changed, and that is said.
+    let tree = file("work-tree.json");
+    let report = project.run(&["run", "--plan", tree.to_str().unwrap(), "--format", "json"]).exits(0).json();
+    assert_eq!(report["caveats"][0]["code"], "base_later", "{report:#}");
+    project.run(&["run", "--plan", tree.to_str().unwrap(), "--require", "full"]).exits(44);
     // What differs is named as before, and how it is run is a part of it.
     let base = file("base.json");
     let base = base.to_str().unwrap();

@@ -13,18 +13,19 @@ use crate::base::diagnostic::{Code, Diagnostic};
 use crate::base::source::{Source, Sources};
 use crate::base::span::Place;
 use crate::base::word::visible;
-use crate::effect::changes::{self, BaseRevision, ChangeError, ChangeSource, Gathered};
+use crate::effect::changes::base::{Statement, default_base};
+use crate::effect::changes::{self, BaseRevision, ChangeError, ChangeSource, Gathered, said};
 use crate::effect::files;
 use crate::effect::git::environment;
 use crate::effect::load::{self, LoadError, Loaded, Site, Wanted};
 use crate::lang::command::parse_command;
 use crate::plan::Plan;
 use crate::plan::canonical::FIRST;
-use crate::plan::caveat::Caveat;
+use crate::plan::caveat::{self, Caveat};
 use crate::plan::document::Form;
 use crate::plan::drift::{Difference, drift};
 use crate::plan::error::TAMPERED;
-use crate::plan::request::{ChangedFrom, Mode, Request};
+use crate::plan::request::{ChangedFrom, ChangedIn, Mode, Request};
 use crate::run::report::SavedPlan;
 use crate::run::verdict::Exit;
 use std::os::unix::ffi::OsStrExt as _;
@@ -113,7 +114,12 @@ pub fn open(global: &Global, args: &Run, path: &Path, terminal: &Terminal) -> Re
     let mut session = gather(global, args, site, &plan)?;
     session.leave_out(path);
     let as_is = session.loaded.is_none() && plan.contract.is_some();
-    let differences = if as_is { Vec::new() } else { compare(&mut session, &args.request, &mut plan) };
+    let differences = if as_is {
+        plan.caveats.extend(session.gathered.caveats.iter().cloned());
+        Vec::new()
+    } else {
+        compare(&mut session, &args.request, &mut plan)
+    };
     session::deny(&plan, &args.request.deny)?;
     if !differences.is_empty() && !args.saved.allow_drift {
         terminal.note(&account(&differences));
@@ -170,6 +176,9 @@ fn compare(session: &mut Session, asked: &Asked, plan: &mut Plan) -> Vec<Differe
         Ok((present, _)) => present,
         Err(failure) => return misfit(session, plan, failure),
     };
+    // Of the base, what is said today takes the place of what the file says.
+    let of_base = |c: &Caveat| matches!(c.code, caveat::Code::BaseLater | caveat::Code::BaseUnknown);
+    plan.caveats.retain(|own| !of_base(own) || present.caveats.iter().all(|c| c.code != own.code));
     let more: Vec<Caveat> = present.caveats.iter().filter(|c| !plan.caveats.contains(c)).cloned().collect();
     plan.caveats.extend(more);
     if present.digest == plan.digest {
@@ -218,7 +227,7 @@ fn gathered(site: &Site, args: &Run, plan: &Plan) -> Result<Gathered, Failure> {
 /// The recorded request, with the present contract and changes.
 fn gather(global: &Global, args: &Run, site: Site, plan: &Plan) -> Result<Session, Failure> {
     let record = &plan.request;
-    let gathered = gathered(&site, args, plan)?;
+    let mut gathered = gathered(&site, args, plan)?;
     let wanted = Wanted {
         contract: global.contract.as_deref(),
         revision: args.request.contract_from.as_deref(),
@@ -226,6 +235,7 @@ fn gather(global: &Global, args: &Run, site: Site, plan: &Plan) -> Result<Sessio
         max_file: global.max_file,
     };
     let loaded = contract(&site, global, &wanted, args, plan)?;
+    gathered.caveats.extend(of_base(global, &site, &gathered, loaded.as_ref())?);
     let mut request = Request {
         role: Some(record.role.clone()),
         changed: gathered.changes.clone(),
@@ -254,6 +264,24 @@ fn gather(global: &Global, args: &Run, site: Site, plan: &Plan) -> Result<Sessio
     }
     let contract_path = load::contract_path(&site, global.contract.as_deref()).map_err(load_failed)?;
     Ok(Session { site, contract_path, gathered, loaded, request })
+}
+
+/// What is to be said of the commit that the plan compares with: a file can leave that out.
+fn of_base(global: &Global, site: &Site, gathered: &Gathered, loaded: Option<&Loaded>) -> Result<Vec<Caveat>, Failure> {
+    let is_tree = gathered.place == Some(ChangedIn::WorkTree);
+    let (Ok(git), Some(base)) = (&site.git, gathered.base.filter(|_| is_tree)) else { return Ok(Vec::new()) };
+    let unknown = |e| session::changes_unknown(ChangeError::Git(e));
+    let kept = session::kept(global, site);
+    let line = loaded.and_then(|l| Some((l.contract.as_ref()?.base.as_ref()?, &l.path)));
+    let statement = line.map(|(branch, contract)| Statement { branch, contract });
+    let default = default_base(git, statement, &kept).map_err(unknown)?;
+    Ok(if default.is_before(&base, git, &kept).map_err(unknown)? {
+        vec![said::later(&default, "the base of the plan")]
+    } else if default.unknown().is_some() && default.commit == Some(base) {
+        said::of_default(&default)
+    } else {
+        Vec::new()
+    })
 }
 
 fn contract(

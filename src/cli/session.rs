@@ -360,7 +360,8 @@ fn gather(
     let source = own.or(begun.map(recorded));
     let ci = crate::effect::terminal::look().ci;
     let mut gathered = match &source {
-        Some(source) => gather_from(site, Some(source))?,
+        Some(source) => changes::gather_stated(Some(source), site.git.as_ref(), &git::environment, statement)
+            .map_err(changes_unknown)?,
         None => changes::by_default(site.git.as_ref(), statement, &kept).map_err(changes_unknown)?,
     };
     if let Some(commit) = begun {
@@ -375,7 +376,7 @@ fn gather(
         if let Some(ChangeSource::Base(BaseRevision::Revision(_))) = &source {
             let default = default_base(git, statement, &kept).map_err(unknown)?;
             if default.is_before(&base, git, &kept).map_err(unknown)? {
-                gathered.caveats.push(said::later(&default));
+                gathered.caveats.push(said::later(&default, "`--base`"));
             }
         }
         if begun.is_some() || matches!(source, None | Some(ChangeSource::Base(_))) {

@@ -126,3 +126,50 @@ fn an_empty_change_must_be_asked_for_where_a_system_does_not_set_ci() {
         ran.exits(2).warns("an empty change set must be asked for");
     }
 }
+
+/// What `explain --base auto` says was compared, and its caveats.
+fn compared(clone: &Project, vars: &[(&'static str, &str)]) -> (String, Vec<String>) {
+    let run = clone.vplan(&["explain", "--base", "auto", "--format", "json"]);
+    let plan = vars.iter().fold(run, |run, (name, value)| run.env(name, value)).run().exits(0).json();
+    let caveats = plan["caveats"].as_array().cloned().unwrap_or_default();
+    let codes = caveats.iter().map(|c| c["code"].as_str().unwrap().to_owned()).collect();
+    (plan["compared"]["what"].as_str().unwrap().to_owned(), codes)
+}
+
+#[test]
+fn the_contracts_branch_counts_where_the_system_names_none() {
+    const SILENT: [(&str, &str); 3] = [("CIRCLECI", "true"), ("CIRCLE_BRANCH", "work"), ("CI", "true")];
+    let stated = |branch: &str| CONTRACT.replacen('\n', &format!("\nbase \"{branch}\"\n"), 1);
+    let (_origin, clone) = clone();
+    let head = |name: &str| clone.git(&["update-ref", &format!("refs/remotes/origin/{name}"), "HEAD"]);
+    clone.git(&["remote", "set-head", "origin", "main"]);
+    assert!(compared(&clone, &SILENT).0.contains("`origin/main`"));
+    clone.write("contracts/verify.vplan", stated("develop")).commit("the line");
+    head("develop");
+    let begin = clone.git(&["rev-parse", "HEAD"]);
+    clone.write("src/a", "bad\n").commit("broken");
+    let (what, caveats) = compared(&clone, &SILENT);
+    assert!(what.contains("`origin/develop`") && caveats.is_empty(), "{what} {caveats:?}");
+    // The event goes before it.
+    let event = [
+        ("GITLAB_CI", "true"),
+        ("CI", "true"),
+        ("CI_PIPELINE_SOURCE", "push"),
+        ("CI_COMMIT_BRANCH", "work"),
+        ("CI_DEFAULT_BRANCH", "main"),
+    ];
+    assert!(compared(&clone, &event).0.contains("`origin/main`"));
+    // A push to the very branch: what was there before.
+    let own = [("CIRCLECI", "true"), ("CIRCLE_BRANCH", "develop"), ("CI", "true")];
+    clone.git(&["update-ref", "refs/remotes/origin/develop", "HEAD"]);
+    let ran = own.iter().fold(clone.vplan(&["run", "--base", "auto"]), |run, (k, v)| run.env(k, v)).run();
+    ran.exits(40).says("every tracked file counts as changed");
+    // One that the change chooses does not count, and that is said: `decoy` holds the bad work already.
+    head("decoy");
+    clone.git(&["update-ref", "refs/remotes/origin/develop", &begin]);
+    clone.write("contracts/verify.vplan", stated("decoy")).commit("another line");
+    let (what, caveats) = compared(&clone, &SILENT);
+    assert!(what.contains("`origin/main`") && caveats.contains(&"base_ignored".to_owned()), "{what} {caveats:?}");
+    let vars: Vec<(&'static str, String)> = SILENT.iter().map(|(k, v)| (*k, (*v).to_owned())).collect();
+    assert_eq!(exit(&clone, &vars, &["run", "--base", "auto"]), Some(40));
+}

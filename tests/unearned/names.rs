@@ -118,3 +118,26 @@ fn grafts_give_no_change_another_beginning() {
     let ran = project.run(&["plan", "--base", "main", "--format", "json"]);
     assert_eq!(ran.json()["request"]["changed"][0]["path"], "contracts/verify.vplan");
 }
+
+/// A local branch `origin/main` where the remote's is not here: nothing else has the name, but something else is meant.
+#[test]
+fn a_local_branch_that_reads_like_a_remotes_is_not_taken_for_it() {
+    let project = project();
+    project.git(&["symbolic-ref", "-d", "refs/remotes/origin/HEAD"]);
+    project.git(&["update-ref", "-d", "refs/remotes/origin/main"]);
+    project.git(&["branch", "origin/main", "work"]);
+    for remote in [true, false] {
+        if !remote {
+            project.git(&["remote", "remove", "origin"]);
+        }
+        for args in arguments("origin/main") {
+            refused(&project, &args, &["refs/heads/origin/main", "of a remote origin, which is not here"]);
+        }
+        refused(&project, &["run", "--base", "origin/main~1"], &["refs/heads/origin/main"]);
+    }
+    project.run(&["run", "--all", "--contract-from", "refs/heads/origin/main"]).exits(0);
+    project.git(&["branch", "feature/main", "work"]);
+    project.run(&["run", "--all", "--contract-from", "feature/main"]).exits(0);
+    project.git(&["remote", "add", "feature", "/nowhere"]);
+    refused(&project, &["run", "--all", "--contract-from", "feature/main"], &["of a remote feature"]);
+}

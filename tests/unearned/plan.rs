@@ -117,3 +117,65 @@ fn a_recorded_plan_that_says_another_source_of_its_changes_verifies_nothing() {
     project.write(&file, plan.to_string());
     project.run(&["status", "--require", "verified"]).exits(44);
 }
+
+/// A file can leave out what was said of its base.
+#[test]
+fn a_plan_since_a_later_commit_says_so_when_it_runs() {
+    let said = |project: &Project, file: &str| {
+        let report = project.run(&["run", "--plan", file, "--format", "json"]).exits(0).json();
+        let codes: Vec<String> = report["caveats"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|c| c["code"].as_str().unwrap().to_owned())
+            .collect();
+        (codes, report["coverage"].as_str().unwrap().to_owned())
+    };
+    let project = Project::git_with(&[("contracts/verify.vplan", CONTRACT), ("README", ""), ("src/a", "")]);
+    project.write("README", "changed");
+    // Nothing is left out yet.
+    for (base, file) in [("HEAD", "../p.json"), ("origin/main", "../q.json")] {
+        project.run(&["plan", "--base", base, "-o", file]).exits(0);
+        assert_eq!(said(&project, file), (vec![], "full".to_owned()));
+    }
+    project.write("src/a", "bad").commit("bad");
+    project.write("README", "again");
+    project.run(&["plan", "--base", "HEAD", "-o", "../p.json"]).exits(0);
+    let mut plan: Value = serde_json::from_str(&project.read("../p.json")).unwrap();
+    for stripped in [false, true] {
+        if stripped {
+            plan.as_object_mut().unwrap().remove("caveats");
+            project.write("../p.json", plan.to_string());
+        }
+        assert_eq!(said(&project, "../p.json"), (vec!["base_later".to_owned()], "narrowed".to_owned()), "{stripped}");
+        project.run(&["run", "--plan", "../p.json", "--require", "full"]).exits(44);
+        project.run(&["status", "--require", "verified"]).exits(44);
+    }
+    project.run(&["run"]).exits(40);
+    // Where no base is known, that is said again.
+    project.git(&["remote", "remove", "origin"]);
+    project.run(&["plan", "-o", "../p.json"]).exits(0);
+    let mut plan: Value = serde_json::from_str(&project.read("../p.json")).unwrap();
+    plan.as_object_mut().unwrap().remove("caveats");
+    project.write("../p.json", plan.to_string());
+    assert_eq!(said(&project, "../p.json"), (vec!["base_unknown".to_owned()], "narrowed".to_owned()));
+}
+
+#[test]
+fn a_plan_for_a_subject_is_held_against_its_whole_change() {
+    let project = Project::git_with(&[("contracts/verify.vplan", CONTRACT), ("README", ""), ("src/a", "")]);
+    project.write("src/a", "bad").commit("bad");
+    project.write("README", "changed");
+    project.run(&["plan", "--base", "HEAD", "-o", "../part.json"]).exits(0);
+    let report = project.run(&["run", "--plan", "../part.json", "--subject", "S", "--format", "json"]).exits(20).json();
+    assert_eq!((&report["decision"], &report["decisionReason"]), (&json!("retry"), &json!("part_of_change")));
+    let caveats = report["caveats"].as_array().unwrap();
+    let part = caveats.iter().find(|c| c["code"] == "part_of_change").unwrap();
+    assert_eq!(part["checks"], json!(["unit"]), "{report}");
+    assert_eq!(report["counter"], 0);
+    // A plan of all of it is a round as any other.
+    project.run(&["plan", "-o", "../whole.json"]).exits(0);
+    let report =
+        project.run(&["run", "--plan", "../whole.json", "--subject", "S", "--format", "json"]).exits(40).json();
+    assert_eq!((&report["counter"], report["decisionReason"].is_null()), (&json!(0), true));
+}

@@ -98,6 +98,30 @@ fn a_run_that_does_less_does_not_cover_a_failure() {
     }
 }
 
+/// A base that is later than the default one: such a run stands for what it contains, and it is narrowed.
+#[test]
+fn a_run_since_a_later_commit_does_not_cover_earlier_ones() {
+    let project = project();
+    project.write("src/bad", "").commit("bad");
+    project.write("src/c", "").commit("more");
+    project.write("README.md", "Other words.\n");
+    for base in ["HEAD", "HEAD~1", "main"] {
+        let report = project.run(&["run", "--only", "other", "--base", base, "--format", "json"]).exits(0).json();
+        assert_eq!(report["coverage"], "narrowed", "{base}");
+        refused(&project, "");
+    }
+    project.run(&["run", "--base", "HEAD"]).exits(0).says("`--base` leaves out commits");
+    refused(&project, "narrowed");
+    project.run(&["run", "--base", "HEAD~1"]).exits(40);
+    refused(&project, "");
+    // One that looks further back contains it.
+    project.remove("src/bad");
+    project.run(&["run", "--base", "HEAD~2"]).exits(0);
+    verified(&project);
+    project.run(&["run", "--base", "HEAD"]).exits(0);
+    verified(&project);
+}
+
 #[test]
 fn a_run_that_does_less_says_what_it_lacks() {
     for (less, why) in [

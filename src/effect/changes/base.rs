@@ -303,6 +303,11 @@ impl Whence {
     }
 }
 
+/// Whether a name reads like a branch of this remote.
+fn is_of(name: &str, remote: &str) -> bool {
+    name.strip_prefix(remote).is_some_and(|rest| rest.starts_with('/'))
+}
+
 /// A repository, looked at for its default branch.
 struct View<'a> {
     git: &'a Git,
@@ -323,14 +328,18 @@ impl View<'_> {
         let mut candidates = Vec::new();
         match &self.remote {
             _ if full => candidates.push(name.to_owned()),
-            Whence::Remote(remote) => candidates.push(format!("refs/remotes/{}/{name}", remote.name)),
+            // `origin/main` is what the remote has of `main`, and no local branch of that name.
+            Whence::Remote(remote) => {
+                candidates.extend(is_of(name, &remote.name).then(|| format!("refs/remotes/{name}")));
+                candidates.push(format!("refs/remotes/{}/{name}", remote.name));
+            }
             Whence::Several(remotes) => {
-                let of = |r: &Remote| name.strip_prefix(&r.name).is_some_and(|rest| rest.starts_with('/'));
-                candidates.extend(remotes.iter().any(of).then(|| format!("refs/remotes/{name}")));
+                candidates.extend(remotes.iter().any(|r| is_of(name, &r.name)).then(|| format!("refs/remotes/{name}")));
             }
             Whence::Nowhere => {}
         }
-        candidates.extend((!full).then(|| format!("refs/heads/{name}")));
+        let of_remote = is_of(name, "origin") || candidates.iter().any(|c| *c == format!("refs/remotes/{name}"));
+        candidates.extend((!full && !of_remote).then(|| format!("refs/heads/{name}")));
         let checked_out = self.refs.head()?;
         for candidate in candidates {
             if checked_out.as_ref() != Some(&candidate)
@@ -339,7 +348,9 @@ impl View<'_> {
                 return Ok(Ok(branch));
             }
         }
-        let short = name.strip_prefix("refs/heads/").unwrap_or(name);
+        let own = |remote: &Remote| name.strip_prefix(&remote.name).and_then(|rest| rest.strip_prefix('/'));
+        let of_remote = if let Whence::Remote(remote) = &self.remote { own(remote) } else { None };
+        let short = of_remote.or_else(|| name.strip_prefix("refs/heads/")).unwrap_or(name);
         Ok(Err(match self.remote.lacking(self.git, Some(short)) {
             Unknown::Nothing if checked_out.is_some_and(|h| h == format!("refs/heads/{short}")) => {
                 Unknown::CheckedOut(short.to_owned())

@@ -245,10 +245,23 @@ pub fn gather(
     git: Result<&Git, &GitError>,
     lookup: Lookup<'_>,
 ) -> Result<Gathered, ChangeError> {
-    let Some(source) = source else { return by_default(git, None, &Kept::nowhere()) };
+    gather_stated(source, git, lookup, None)
+}
+
+/// The same. `statement`: the contract's line `base`, for where the CI system does not say which branch is the default.
+///
+/// # Errors
+/// See [`ChangeError`].
+pub fn gather_stated(
+    source: Option<&ChangeSource>,
+    git: Result<&Git, &GitError>,
+    lookup: Lookup<'_>,
+    statement: Option<Statement<'_>>,
+) -> Result<Gathered, ChangeError> {
+    let Some(source) = source else { return by_default(git, statement, &Kept::nowhere()) };
     let gathered = match source {
         ChangeSource::WorkTree => work_tree(repository(git)?)?,
-        ChangeSource::Base(revision) => since_base(repository(git)?, revision, lookup)?,
+        ChangeSource::Base(revision) => since_base(repository(git)?, revision, lookup, statement)?,
         ChangeSource::Staged => staged(repository(git)?)?,
         ChangeSource::All => all(repository(git)?)?,
         ChangeSource::Named(paths) => {
@@ -331,10 +344,15 @@ fn all(git: &Git) -> Result<Gathered, ChangeError> {
     Ok(done(without_records(files, true)?, description, head).found_in(ChangedIn::Tracked))
 }
 
-fn since_base(git: &Git, revision: &BaseRevision, lookup: Lookup<'_>) -> Result<Gathered, ChangeError> {
+fn since_base(
+    git: &Git,
+    revision: &BaseRevision,
+    lookup: Lookup<'_>,
+    statement: Option<Statement<'_>>,
+) -> Result<Gathered, ChangeError> {
     let Base { commit, what, notes, caveats } = match revision {
         BaseRevision::Revision(_) => base(git, revision, lookup)?,
-        BaseRevision::Auto => match ci::compared(git, lookup)? {
+        BaseRevision::Auto => match ci::compared(git, lookup, statement)? {
             Compared::With(base) => base,
             Compared::Whole { caveat, .. } => {
                 return Ok(Gathered { caveats: vec![caveat], ..all(git)? });
@@ -366,7 +384,7 @@ pub struct Base {
 /// No such revision, no merge base, or no variable that names one.
 pub fn base(git: &Git, revision: &BaseRevision, lookup: Lookup<'_>) -> Result<Base, ChangeError> {
     let BaseRevision::Revision(name) = revision else {
-        return match ci::compared(git, lookup)? {
+        return match ci::compared(git, lookup, None)? {
             Compared::With(base) => Ok(base),
             Compared::Whole { why, .. } => Err(ChangeError::CiWhole { why }),
         };

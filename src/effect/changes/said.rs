@@ -36,7 +36,7 @@ fn unknown(why: &Unknown) -> Caveat {
 }
 
 /// A line `base` that the contract at its own merge base does not have.
-fn ignored(branch: &str) -> Caveat {
+pub(super) fn ignored(branch: &str) -> Caveat {
     let branch = visible(branch.as_bytes());
     let message = format!(
         "the contract's line `base \"{branch}\"` does not count: the contract at the merge base with `{branch}` does not have it"
@@ -45,10 +45,10 @@ fn ignored(branch: &str) -> Caveat {
         .way_out(format!("it counts as soon as it is on `{branch}`; until then `--base {branch}` says the same"))
 }
 
-/// A base that was asked for and leaves out commits of the change.
+/// A base that was asked for and leaves out commits of the change. `whose`: who asks for it.
 #[must_use]
-pub fn later(base: &DefaultBase) -> Caveat {
+pub fn later(base: &DefaultBase, whose: &str) -> Caveat {
     let shown = base.reference.as_deref().map(|r| visible(r.as_bytes())).unwrap_or_default();
-    let message = format!("`--base` leaves out commits that are not on `{shown}`");
+    let message = format!("{whose} leaves out commits that are not on `{shown}`");
     Caveat::new(Code::BaseLater, Effect::Narrows, message).way_out("without `--base` they are looked at")
 }

@@ -2,6 +2,7 @@
 
 use super::error::{self, GitError};
 use super::object::Oid;
+use super::refs::Refs;
 use super::{Git, repository};
 
 /// What git says on standard error of a name that it finds in more than one place (in the locale `C`).
@@ -62,7 +63,10 @@ impl Git {
         }
         let said = output.stderr.windows(AMBIGUOUS.len()).any(|w| w == AMBIGUOUS);
         match found {
-            Ok(commit) if !said && !references.is_ambiguous() => Ok(commit),
+            Ok(commit) if !said && !references.is_ambiguous() => match self.of_no_remote(stem, &references)? {
+                Some(found) => Err(GitError::AmbiguousRevision { name: stem.to_owned(), found }),
+                None => Ok(commit),
+            },
             Ok(_) => Err(GitError::AmbiguousRevision { name: stem.to_owned(), found: self.meanings(stem, references) }),
             Err(GitError::UnknownRevision(_)) if stem == revision && references.own.is_empty() => {
                 match one_of(stem, references.of_remotes)? {
@@ -72,6 +76,19 @@ impl Git {
             }
             Err(e) => Err(e),
         }
+    }
+
+    /// What a name means that is a local branch, and reads like a branch of a remote: nothing else is here, but something else is
+    /// meant. Every remote counts, and `origin` where there is none.
+    fn of_no_remote(&self, stem: &str, references: &References) -> Result<Option<Vec<String>>, GitError> {
+        let [local] = references.own.as_slice() else { return Ok(None) };
+        let (true, Some((remote, branch))) = (*local == format!("refs/heads/{stem}"), stem.split_once('/')) else {
+            return Ok(None);
+        };
+        if remote != "origin" && Refs::new(self).remotes()?.iter().all(|r| r.name != remote) {
+            return Ok(None);
+        }
+        Ok(Some(vec![local.clone(), format!("the branch {branch} of a remote {remote}, which is not here")]))
     }
 
     /// The parents that a commit names, in its order, whether they are here or not.

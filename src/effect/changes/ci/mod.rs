@@ -4,9 +4,9 @@
 pub mod event;
 pub mod system;
 
-use super::base::{self, DefaultBase, How, Lacking, Unknown};
+use super::base::{self, DefaultBase, How, Lacking, Statement, Unknown};
 use super::kept::Kept;
-use super::{Base, ChangeError, merge_base_with};
+use super::{Base, ChangeError, merge_base_with, said};
 use crate::base::word::visible;
 use crate::effect::files;
 use crate::effect::git::error::GitError;
@@ -32,11 +32,11 @@ pub enum Compared {
     },
 }
 
-/// Finds it.
+/// Finds it. `statement`: the contract's line `base`, which counts where the system does not say which branch is the default.
 ///
 /// # Errors
 /// No system is known, or this clone does not have what the system names. HEAD is never taken for it.
-pub fn compared(git: &Git, lookup: Lookup<'_>) -> Result<Compared, ChangeError> {
+pub fn compared(git: &Git, lookup: Lookup<'_>, statement: Option<Statement<'_>>) -> Result<Compared, ChangeError> {
     let text = |name: &str| {
         (!name.is_empty()).then(|| lookup(name)).flatten()?.into_string().ok().filter(|v| !v.trim().is_empty())
     };
@@ -50,7 +50,7 @@ pub fn compared(git: &Git, lookup: Lookup<'_>) -> Result<Compared, ChangeError> 
         None if remotes.len() == 1 => remotes.pop(),
         None => None,
     };
-    let here = Here { git, head, refs, remote };
+    let here = Here { git, head, refs, remote, statement };
     match job {
         Job::Request(request) => here.request(&request).map(Compared::With),
         Job::Push(push) => here.push(&push),
@@ -81,6 +81,7 @@ struct Here<'a> {
     refs: Refs<'a>,
     /// `origin`, or the only one.
     remote: Option<Remote>,
+    statement: Option<Statement<'a>>,
 }
 
 impl Here<'_> {
@@ -143,31 +144,44 @@ impl Here<'_> {
 
     /// What a push is compared with: the branch that changes are made for, or what this branch was before.
     fn push(&self, push: &Push) -> Result<Compared, ChangeError> {
+        let mut caveats = Vec::new();
         let default = match &push.default {
             Main::Named(named) => named.clone(),
             Main::ThisOne => push.branch.clone(),
-            Main::Unknown => self.guess(push)?,
+            Main::Unknown => self.guess(push, &mut caveats)?,
         };
+        Ok(match self.pushed(push, &default)? {
+            Compared::With(base) => {
+                caveats.extend(base.caveats);
+                Compared::With(Base { caveats, ..base })
+            }
+            whole @ Compared::Whole { .. } => whole,
+        })
+    }
+
+    fn pushed(&self, push: &Push, default: &Named) -> Result<Compared, ChangeError> {
         if push.branch.value == default.value {
             return self.before(push);
         }
         let Some((reference, id)) = self.branch(&default.value)? else {
-            return Err(self.missing(&default, Some(&default.value)));
+            return Err(self.missing(default, Some(&default.value)));
         };
-        let commit = self.since(&id, &default, &default.value)?;
-        Ok(Compared::With(found(commit, merge_base(&commit, short(&reference)), &default)))
+        let commit = self.since(&id, default, &default.value)?;
+        Ok(Compared::With(found(commit, merge_base(&commit, short(&reference)), default)))
     }
 
-    /// The default branch, of which the system says nothing.
-    fn guess(&self, push: &Push) -> Result<Named, ChangeError> {
-        let found = base::default_base(self.git, None, &Kept::nowhere())?;
-        let DefaultBase { reference, how, .. } = found;
+    /// The default branch, of which the system says nothing: by the contract's line `base`, as far as that counts, else by what is here.
+    fn guess(&self, push: &Push, caveats: &mut Vec<Caveat>) -> Result<Named, ChangeError> {
+        let found = base::default_base(self.git, self.statement, &Kept::nowhere())?;
+        let DefaultBase { reference, how, ignored, .. } = found;
+        caveats.extend(ignored.as_deref().map(said::ignored));
+        let variable = if how == How::Statement { "the contract's line `base`" } else { "HEAD of the remote" };
         let name = reference.as_deref().and_then(|full| match full.strip_prefix("refs/heads/") {
             Some(local) => Some(local),
             None => full.strip_prefix("refs/remotes/")?.split_once('/').map(|(_, name)| name),
         });
         match (name, how) {
-            (Some(name), _) => Ok(Named { variable: "HEAD of the remote", value: name.to_owned() }),
+            (Some(name), _) => Ok(Named { variable, value: name.to_owned() }),
             (None, How::Unknown(Unknown::Lacking(lacking))) => match &lacking.branch {
                 Some(branch) if *branch == push.branch.value => Ok(push.branch.clone()),
                 _ => Err(ChangeError::CiDefault { fetch: lacking.commands() }),
