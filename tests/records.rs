@@ -694,3 +694,24 @@ fn what_is_printed_is_harmless() {
     }
     project.run(&["help", "events"]).exits(0).says("run.finished").says("verify_failed_max_retries");
 }
+
+#[test]
+fn what_an_answer_did_not_mean_is_said_afterwards_too() {
+    let project = Project::contract("vplan 1\ncheck a: true\n");
+    project.write("x", "1").commit("earlier");
+    project.run(&["run", "--base", "HEAD"]).exits(0);
+    let said = "`--base` leaves out commits that are not on `refs/remotes/origin/main`";
+    project.run(&["details"]).exits(0).says(&format!("! {said}; without `--base`"));
+    let document = project.run(&["details", "--format", "json"]).exits(0).json();
+    assert_eq!(
+        (&document["caveats"][0]["code"], &document["caveats"][0]["effect"]),
+        (&"base_later".into(), &"narrows".into())
+    );
+    project.run(&["details", "--check", "a"]).exits(0).never_says(said);
+    project.run(&["report", "--html", "../page.html"]).exits(0);
+    assert!(project.read("../page.html").contains("<p class=\"note\">`--base` leaves out commits"), "on the page");
+    project.run(&["run"]).exits(0);
+    project.run(&["details"]).exits(0).never_says("leaves out");
+    let document = project.run(&["details", "--format", "json"]).exits(0).json();
+    assert_eq!(document["caveats"], serde_json::json!([]));
+}

@@ -5,7 +5,7 @@ use super::error::Failure;
 use super::pinning;
 use super::round::named;
 use super::session::{Session, invalid, kept_state};
-use super::subject::Held;
+use super::subject::{Held, by_default};
 use crate::base::canon::Digest;
 use crate::base::command::quote;
 use crate::base::path::RepoPath;
@@ -108,12 +108,25 @@ pub fn of_run(
     }
     let is_round = subject.is_some() || is_loop;
     let effect = if is_round { Effect::Incomplete } else { Effect::Narrows };
-    let plain = Terms { effect, accepted: &accepted, subject, ..Terms::plain(session, true) };
+    let base = judged_since(session, global);
+    let plain = Terms { base: base.as_ref(), effect, accepted: &accepted, subject, ..Terms::plain(session, true) };
     let terms = match held {
         Some(held) => Terms { base: held.base.as_ref(), present: held.present.as_ref(), ..plain },
         None => plain,
     };
     Ok(caveats(session, global, &terms))
+}
+
+/// The commit whose contract judges. Who names a base has chosen it; who names files, or takes all of them, is judged by the
+/// contract before the whole change.
+#[must_use]
+pub fn judged_since(session: &Session, global: &Global) -> Option<Oid> {
+    let gathered = &session.gathered;
+    if gathered.place == Some(ChangedIn::WorkTree) {
+        return gathered.base;
+    }
+    let whole = by_default(global, &session.site, session.loaded.as_ref()).ok().flatten();
+    whole.filter(|place| !place.assumed).map_or(gathered.base, |place| Some(place.commit))
 }
 
 /// The contracts that a person has accepted for a subject.

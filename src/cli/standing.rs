@@ -1,7 +1,7 @@
 //! Is what is here verified? The plan that is asked for now, held against the runs that vplan remembers.
 
 use super::args::{Global, Request as Flags, Risk, digest};
-use super::base_contract::{Terms, accepted_for, attach, caveats};
+use super::base_contract::{Terms, accepted_for, attach, caveats, judged_since};
 use super::error::Failure;
 use super::history::ids;
 use super::propose::Asking;
@@ -239,7 +239,8 @@ impl<'a> Asker<'a> {
             let (repaired, _) = self.session.make(&self.flags, Asking::Recorded, true)?;
             let (effect, accepted) = (Effect::Incomplete, self.accepted.as_slice());
             let subject = self.wanted.subject.as_deref();
-            let terms = Terms { effect, accepted, subject, ..Terms::plain(&self.session, true) };
+            let base = judged_since(&self.session, self.global);
+            let terms = Terms { base: base.as_ref(), effect, accepted, subject, ..Terms::plain(&self.session, true) };
             attach(&mut plan, caveats(&self.session, self.global, &terms));
             self.made.insert(key.clone(), Made { plan, repaired });
         }

@@ -3,6 +3,9 @@
 
 use crate::support::{Project, Ran};
 use serde_json::Value;
+use vplan::base::canon::Digest;
+use vplan::base::origin::GitOrigin;
+use vplan::lock::{Lock, PinnedImport, encode};
 
 /// Every check passes, so that only the comparison with the base keeps a run from being green.
 const STRICT: &str = "vplan 1
@@ -591,4 +594,43 @@ check lint: true
     let base = before.commit("as it is");
     before.pushed(&base).write("old/a", "new\n");
     assert_eq!(said(before.run(PLAIN).exits(0), "switched_off"), None);
+}
+
+/// The contract is the same, and so is what it imports; the lock says that this is something else.
+#[test]
+fn a_pin_that_was_changed_alone() {
+    let origin = format!("git+https://example.org/x?rev={}#a.vplan", "1a".repeat(20));
+    let strong = "vplan 1\ncheck shared: true shared\n";
+    let weak = "vplan 1\ncheck shared {\n  run true shared\n  severity warning\n}\n";
+    let pinned = |text: &str| {
+        let origin = GitOrigin::parse(&origin).unwrap();
+        let import = PinnedImport { origin, digest: Digest::of(text.as_bytes()), bytes: text.len() as u64 };
+        encode(&Lock { imports: vec![import], ..Lock::default() })
+    };
+    let contract = format!("vplan 1\nimport \"{origin}\" as x\ncheck a: true\n");
+    let lock = pinned(strong);
+    let files = [("contracts/verify.vplan", contract.as_str()), ("contracts/verify.lock.kdl", &lock)];
+    let project = Project::git_with(&files);
+    for text in [strong, weak] {
+        let hex = Digest::of(text.as_bytes()).hex();
+        project.write(format!("../home/.cache/vplan/sha256/{}/{hex}", &hex[..2]), text);
+    }
+    project.write("src/a", "1");
+    assert!(said(&project.run(PLAIN), "contract_weakened").is_none());
+    project.write("contracts/verify.lock.kdl", pinned(weak));
+    refused(&project, "x/shared", &[]);
+    project.commit("pinned");
+    refused(&project, "x/shared", &["--all"]);
+    refused(&project, "x/shared", &["--changed", "src/a"]);
+}
+
+/// What is compared is one thing, by what is judged another: the default base, however many commits hide it.
+#[test]
+fn commits_do_not_hide_it_from_who_names_files() {
+    for flags in [&["--all"][..], &["--changed", "src/a"], &["--changed-none"], &["--staged"]] {
+        let project = changed("  exit 0\n", "  severity warning\n");
+        project.commit("weaker");
+        project.write("src/a", "3\n").commit("more");
+        refused(&project, "lint", flags);
+    }
 }

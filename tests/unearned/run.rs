@@ -329,3 +329,22 @@ fn a_program_below_the_repository_that_is_another_is_said() {
     project.script("tools/lint", "#!/bin/sh\nexit 0\n");
     assert_eq!(codes(&project.run(&args).exits(0).json()), Vec::<&str>::new());
 }
+
+/// How many tests there are of the changed files says nothing of how many there were.
+#[test]
+fn a_check_of_the_changed_files_drops_no_tests() {
+    let project = counting();
+    let of = |words: &'static str| {
+        let text = format!(
+            "vplan 1\nwhenChangedAny \"src/**\" {{\n  check unit {{\n    test ./unit.sh{words}\n    format cargo\n  }}\n}}\n"
+        );
+        project.write("contracts/verify.vplan", text).write("tests", "214").commit("contract");
+        super::pushed(&project);
+        let report = project.write("src/a", words).run(&["run", "--format", "json"]).exits(0).json();
+        assert_eq!(report["steps"][0]["tests"]["passed"], 214, "{report:#}");
+        project.write("tests", "12");
+        project.run(&["run", "--format", "json"]).exits(0).json()
+    };
+    assert!(!codes(&of(" {changed}")).contains(&"tests_dropped"));
+    assert!(codes(&of(" all")).contains(&"tests_dropped"));
+}

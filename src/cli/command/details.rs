@@ -7,10 +7,11 @@ use crate::check::Kind;
 use crate::cli::args::{Format, Global};
 use crate::cli::error::Failure;
 use crate::cli::history::{NAMES, Records, headline, open, pick};
-use crate::cli::render::report;
 use crate::cli::render::style::{Tone, cut, duration, mark, paint};
+use crate::cli::render::{caveats, report};
 use crate::cli::terminal::Terminal;
 use crate::effect::history::{History, Past};
+use crate::plan::caveat::Caveat;
 use crate::plan::explain::{sentence, text::omission};
 use crate::plan::{Note, Omitted, Plan, Reason, Refusal, Rewrite};
 use crate::run::past::{State, Summary, records, short};
@@ -38,6 +39,8 @@ pub struct Details {
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Document {
+    /// What keeps the run's answer from meaning all that was asked.
+    caveats: Vec<Caveat>,
     /// What is worth a reader's attention about the plan.
     notes: Vec<Note>,
     /// The checks that were left out, and why.
@@ -123,6 +126,7 @@ fn gather(history: &History, past: &Past) -> Document {
         }
     };
     let document = Document {
+        caveats: plan.as_ref().map(|p| p.caveats.clone()).unwrap_or_default(),
         notes: plan.as_ref().map(|p| p.notes.clone()).unwrap_or_default(),
         omitted: plan.as_ref().map(|p| p.omitted.clone()).unwrap_or_default(),
         refusals: Vec::new(),
@@ -135,6 +139,7 @@ fn gather(history: &History, past: &Past) -> Document {
     };
     match report {
         Some(report) => Document {
+            caveats: report.caveats,
             notes: report.notes,
             omitted: report.omitted,
             refusals: report.refusals,
@@ -173,6 +178,7 @@ fn text(document: &Document, one: bool, terminal: &Terminal) -> String {
     let mut out = String::new();
     if !one {
         out.push_str(&headline(&document.run, color, terminal.columns));
+        out.push_str(&caveats(&document.caveats, color));
     }
     for remark in &document.remarks {
         out.push_str(&format!("  {} {}\n", paint(color, Tone::Warn, "!"), visible(remark.as_bytes())));

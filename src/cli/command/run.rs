@@ -1,5 +1,8 @@
 //! `vplan run`: verify this change. Plan, execute, repair the plan where the plan was wrong, report.
 
+mod planned;
+mod shown;
+
 use super::format;
 use crate::base::command::is_env_name;
 use crate::base::path::RepoPath;
@@ -7,18 +10,12 @@ use crate::base::word::visible;
 use crate::check::evidence::Evidence;
 use crate::check::file;
 use crate::cli::args::{Containment, Format, Global, Require as Asked, Run};
-use crate::cli::base_contract::{attach, of_run};
 use crate::cli::error::Failure;
 use crate::cli::judge::Program;
 use crate::cli::progress::Progress;
-use crate::cli::propose::Asking;
 use crate::cli::regrown::Taken;
-use crate::cli::render;
-use crate::cli::render::style::{Tone, count, paint};
 use crate::cli::round::{Keeper, tree};
-use crate::cli::saved;
-use crate::cli::session::{Session, selector, state, vault};
-use crate::cli::subject::Subject;
+use crate::cli::session::{Session, state, vault};
 use crate::cli::terminal::{JsonLines, Terminal};
 use crate::effect::drive::DriveError;
 use crate::effect::earlier::Earlier;
@@ -30,19 +27,19 @@ use crate::effect::process::program::Root;
 use crate::effect::records::{RecordError, RunRecord};
 use crate::effect::terminal::same_stream;
 use crate::effect::tree::Beginning;
-use crate::effect::verify::{self, Seen, Verified, VerifyError, verify};
+use crate::effect::verify::{self, Seen, VerifyError, verify};
 use crate::effect::watch::watch;
 use crate::ledger::round::Scope;
 use crate::ledger::{Ledger, Terms};
 use crate::plan::caveat::Caveat;
-use crate::plan::shard::share;
 use crate::plan::{Plan, Step, scope::OUTSIDE};
-use crate::run::report::{Circumstances, Report, ShardRecord};
+use crate::run::report::{Circumstances, Report};
 use crate::run::verdict::{Exit, Require, Verdict};
+use planned::{Planned, planned};
+use shown::{Showing, show};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -73,58 +70,11 @@ pub(super) struct Round<'r> {
 pub(super) fn once(global: &Global, args: &Run, terminal: &Terminal, round: Round<'_>) -> Result<Once, Failure> {
     let Round { format, memory, look } = round;
     let grants = grants(args)?;
-    // Standard output is then for a program, and people read standard error.
-    let streams = args.events.as_deref() == Some(Path::new("-"));
-    if streams && format == Some(Format::Json) {
-        let message = "standard output holds one JSON document or the events, not both";
-        return Err(Failure::usage("vplan::usage::events", message).help("write the events to a file"));
-    }
-    let holder = if streams { Some("--events -") } else { (format == Some(Format::Json)).then_some("--format json") };
-    args.reports.check(holder)?;
-    // Where a flag of the request stands beside it, clap forgets that it asked for `--plan`.
-    if args.saved.plan.is_none() && (args.saved.allow_drift || args.saved.plan_as_is) {
-        let flag = if args.saved.allow_drift { "--allow-drift" } else { "--plan-as-is" };
-        return Err(Failure::usage("vplan::usage::plan", format!("`{flag}` is about a plan file"))
-            .help("name it with `--plan FILE`"));
-    }
-    let subject = Subject::of(global, &args.round)?;
-    let (session, mut whole, saved_plan) = match &args.saved.plan {
-        Some(path) => {
-            let opened = saved::open(global, args, path, terminal)?;
-            (opened.session, opened.plan, Some(opened.saved))
-        }
-        None => {
-            let since = subject.as_ref().and_then(Subject::since);
-            let mut session = Session::open_since(global, &args.request, terminal, since)?;
-            session.request.names = args.names.iter().map(|name| selector(name)).collect();
-            let (plan, _) = session.plan(&args.request, if global.locked { Asking::Recorded } else { Asking::Now })?;
-            (session, plan, None)
-        }
-    };
-    let said = look(&session)?;
-    expected(args, &whole)?;
-    let held = match &subject {
-        Some(subject) => Some(subject.hold(global, &session, &args.request, &whole, saved_plan.is_some())?),
-        None => None,
-    };
-    whole.caveats.extend(held.iter().flat_map(|held| held.caveats.clone()));
-    let is_said = |c: &Caveat, plan: &Plan| plan.caveats.iter().any(|s| (s.code, &s.files) == (c.code, &c.files));
-    let more: Vec<Caveat> = said.into_iter().filter(|c| !is_said(c, &whole)).collect();
-    whole.caveats.extend(more);
-    attach(&mut whole, of_run(&session, global, args, memory.is_some(), held.as_ref())?);
-    let may_write = args.saved.shard.is_some() && whole.steps.iter().any(|s| s.writes.is_some());
-    let all = may_write.then(|| whole.clone());
-    let (plan, shard) = match args.saved.shard {
-        Some(shard) => {
-            let share = share(&whole, shard);
-            let record = ShardRecord::new(&whole, shard, &share);
-            (share.plan, Some(record))
-        }
-        None => (whole, None),
-    };
+    let streams = streams(args, format)?;
+    let planned = planned(global, args, terminal, memory.is_some(), look)?;
+    let Planned { all, session, since, plan, held, saved_plan, shard } = planned;
     let judge = session.judge(args.judge.as_deref(), &plan)?;
     let containment = containment(args)?;
-    let violations = plan.notes.iter().filter(|n| n.kind == OUTSIDE).map(|n| n.message.clone()).collect();
 
     session.git().iter().for_each(|git| git.keep());
     let beginning = Beginning::look(session.git());
@@ -140,12 +90,7 @@ pub(super) fn once(global: &Global, args: &Run, terminal: &Terminal, round: Roun
     let root = Root::open(&session.site.root).map_err(|e| broken(&e))?;
     let beneath = Beneath::open(&session.site.root).map_err(|e| broken(&e))?;
     let environment = Environment::of_this_process(&root, grants);
-    let mut record = record(&session, args, &root)?;
-    if let Some(proposal) = &session.request.proposal {
-        record.write("proposal.json", proposal.record().as_bytes()).map_err(|e| {
-            Failure::new(Exit::Setup.code(), "vplan::run::record", format!("the proposal cannot be recorded: {e}"))
-        })?;
-    }
+    let record = record(&session, args, &root)?;
     let place = record.path().display().to_string();
     let mut progress = Progress::new(args.progress, terminal, &plan);
     let evaluate = |step: &Step| evaluate(&beneath, step);
@@ -162,7 +107,6 @@ pub(super) fn once(global: &Global, args: &Run, terminal: &Terminal, round: Roun
     let question = session.questions(&beneath, global.locked);
     let judge = judge.map(|Program { argv, env, .. }| Judge { argv, env, question: &question });
     let vault = vault(global, &session.site);
-    let since = subject.as_ref().and_then(Subject::since);
     let taken = Taken { global, args, terminal, since, session: &session };
     let again = |first: &Plan, wrote: &[RepoPath]| taken.again(all.as_ref().unwrap_or(first), wrote);
     let run = verify::Run {
@@ -183,16 +127,11 @@ pub(super) fn once(global: &Global, args: &Run, terminal: &Terminal, round: Roun
         compare: &compare,
         contract: session.contract(),
         circumstances: Circumstances {
-            attempt: attempt.0,
-            caveats: plan.caveats.clone(),
             containment: Some(containment.to_owned()),
             notes,
-            require: Require { full: args.require == Some(Asked::Full), some: args.require == Some(Asked::Some) },
-            retries: attempt.1,
             saved_plan,
             shard,
-            violations,
-            ..Circumstances::default()
+            ..circumstances(args, &plan, attempt)
         },
         conclude: &conclude,
     };
@@ -201,46 +140,56 @@ pub(super) fn once(global: &Global, args: &Run, terminal: &Terminal, round: Roun
         Seen::Running { at, running } => progress.running(at, running),
         Seen::Rewritten { rule, plan, kept } => progress.rewritten(rule, plan, kept, terminal),
     });
-    let seen = if streams || args.reports.take_stdout() || same_stream() { progress.seen() } else { BTreeMap::new() };
+    let streams = streams || args.reports.take_stdout();
+    let seen = if streams || same_stream() { progress.seen() } else { BTreeMap::new() };
     progress.close();
-    let verified = verified.map_err(|error| match error {
-        VerifyError::Record(_) => Failure::new(Exit::Setup.code(), "vplan::run::record", error.to_string())
-            .help("`--records DIR` keeps the records in another place"),
-        VerifyError::Drive(DriveError::Setup(_)) => {
-            Failure::new(Exit::Setup.code(), "vplan::run::setup", error.to_string())
-        }
-        VerifyError::Drive(DriveError::Stuck) => Failure::new(Exit::Internal.code(), "vplan::run", error.to_string()),
-    })?;
+    let verified = verified.map_err(failed)?;
     let report = &verified.report;
     if let Some(earlier) = earlier.as_ref().filter(|_| report.verdict == Verdict::Passed) {
         earlier.keep(&verified.plan, &report.steps, &report.caveats);
     }
     drop((earlier, tree, judge));
     drop(question);
-    withheld(&verified.report, terminal);
-    match format {
-        None => {}
-        Some(Format::Json) => terminal.print_json(&verified.report),
-        Some(_) => {
-            let streams = streams || args.reports.take_stdout();
-            let look = render::report::Look {
-                color: if streams { terminal.color_stderr } else { terminal.color },
-                columns: terminal.columns,
-                seen: &seen,
-                quiet: terminal.quiet,
-            };
-            let text = text(&verified, &session, &place, look);
-            if streams {
-                terminal.note(&text);
-            } else {
-                terminal.say(&text);
-            }
-        }
-    }
+    show(&verified, &session, &place, &Showing { format, streams, seen: &seen }, terminal);
     if let Some(failure) = keeper.and_then(Keeper::fault) {
         terminal.failure(&failure);
     }
     Ok(Once { report: verified.report, plan: verified.plan, record: place.into(), session, own })
+}
+
+/// Whether standard output is for a program, so that people read standard error.
+fn streams(args: &Run, format: Option<Format>) -> Result<bool, Failure> {
+    let streams = args.events.as_deref() == Some(Path::new("-"));
+    if streams && format == Some(Format::Json) {
+        let message = "standard output holds one JSON document or the events, not both";
+        return Err(Failure::usage("vplan::usage::events", message).help("write the events to a file"));
+    }
+    let holder = if streams { Some("--events -") } else { (format == Some(Format::Json)).then_some("--format json") };
+    args.reports.check(holder)?;
+    Ok(streams)
+}
+
+/// What the caller says of a run; `attempt`: which one it is, and how many may follow the first.
+fn circumstances(args: &Run, plan: &Plan, attempt: (u32, u32)) -> Circumstances {
+    Circumstances {
+        attempt: attempt.0,
+        caveats: plan.caveats.clone(),
+        require: Require { full: args.require == Some(Asked::Full), some: args.require == Some(Asked::Some) },
+        retries: attempt.1,
+        violations: plan.notes.iter().filter(|n| n.kind == OUTSIDE).map(|n| n.message.clone()).collect(),
+        ..Circumstances::default()
+    }
+}
+
+fn failed(error: VerifyError) -> Failure {
+    match error {
+        VerifyError::Record(_) => Failure::new(Exit::Setup.code(), "vplan::run::record", error.to_string())
+            .help("`--records DIR` keeps the records in another place"),
+        VerifyError::Drive(DriveError::Setup(_)) => {
+            Failure::new(Exit::Setup.code(), "vplan::run::setup", error.to_string())
+        }
+        VerifyError::Drive(DriveError::Stuck) => Failure::new(Exit::Internal.code(), "vplan::run", error.to_string()),
+    }
 }
 
 /// A plan that was made and run.
@@ -261,76 +210,6 @@ impl Once {
     /// Writes the documents beside the report, and gives the exit code.
     pub fn finish(&self, args: &Run, terminal: &Terminal) -> u8 {
         args.reports.write(&self.report, &self.plan, Some(&self.session.site.root), terminal)
-    }
-}
-
-fn withheld(report: &Report, terminal: &Terminal) {
-    for withheld in &report.environment.withheld {
-        let sign = paint(terminal.color_stderr, Tone::Warn, "!");
-        terminal.note(&format!("  {sign} withheld: {}\n", withheld.reason));
-    }
-}
-
-fn text(verified: &Verified, session: &Session, place: &str, look: render::report::Look<'_>) -> String {
-    let shown = Path::new(place).strip_prefix(&session.site.root).map_or(place.to_owned(), |p| p.display().to_string());
-    let silent = look.quiet && verified.report.exit_code == 0;
-    let mut text = if silent { String::new() } else { standing(&verified.report, session, look.color) };
-    text.push_str(&render::report::report(&verified.report, &verified.plan, Some(&shown), look));
-    for refusal in &verified.report.refusals {
-        let what = format!("{} was not applied: {}", refusal.recovery_rule, refusal.reason);
-        text.push_str(&format!("  {} {}\n", paint(look.color, Tone::Faint, "↻"), visible(what.as_bytes())));
-    }
-    let report = &verified.report;
-    if let (Some(subject), Some(counter), Some(required)) = (&report.subject, report.counter, report.required)
-        && !silent
-    {
-        let reason = report.decision_reason.as_ref().map(|r| format!(": {}", r.replace('_', " "))).unwrap_or_default();
-        let line = super::gate::line(subject, counter, required, report.decision, look.color);
-        text.push_str(&format!("{line}{reason}\n"));
-    }
-    text
-}
-
-/// How a saved plan stood to the present, and which share of it this is.
-fn standing(report: &Report, session: &Session, color: bool) -> String {
-    let mut text = String::new();
-    text.push_str(&render::compared(report.compared.as_ref(), color));
-    text.push_str(&render::caveats(&report.caveats, color));
-    let mut warn = |what: String| text.push_str(&format!("  {} {what}\n", paint(color, Tone::Warn, "!")));
-    if let Some(saved) = &report.saved_plan {
-        if saved.as_is {
-            warn(format!(
-                "the plan ran as it is: no contract in `{}` confirms it",
-                visible(session.site.root.as_os_str().as_bytes())
-            ));
-        }
-        if !saved.drift.is_empty() {
-            let fields = count(saved.drift.len(), "field");
-            warn(format!(
-                "the saved plan ran although {fields} would be different now:\n{}",
-                saved::account(&saved.drift).trim_end()
-            ));
-        }
-    }
-    if let Some(shard) = &report.shard {
-        let others = count(shard.elsewhere.len(), "step");
-        text.push_str(&format!(
-            "  {}: {others} of the plan left to other shards; `vplan merge` joins the reports\n",
-            shard.shard()
-        ));
-    }
-    text
-}
-
-/// `--expect-digest`
-fn expected(args: &Run, plan: &Plan) -> Result<(), Failure> {
-    match (&args.saved.expect_digest, &plan.digest) {
-        (Some(wanted), Some(found)) if wanted != found => {
-            let message = format!("the plan's digest is {found}, expected was {wanted}");
-            Err(Failure::new(Exit::Drift.code(), "vplan::plan::expected_digest", message)
-                .help("look at what changed with `vplan explain`, or make the plan again where it is reviewed"))
-        }
-        _ => Ok(()),
     }
 }
 
@@ -356,10 +235,18 @@ fn containment(args: &Run) -> Result<&'static str, Failure> {
     Ok(reached)
 }
 
+/// Begins the record, with what a proposer said.
 fn record(session: &Session, args: &Run, root: &Root) -> Result<RunRecord, Failure> {
+    let unusable = |why: String| Failure::new(Exit::Setup.code(), "vplan::run::record", why);
     let tracked = session.git().and_then(|git| git.tracked_record());
-    RunRecord::create(root, args.records.as_deref(), tracked.as_ref())
-        .map_err(|e: RecordError| Failure::new(Exit::Setup.code(), "vplan::run::record", e.to_string()).help(e.help()))
+    let mut record = RunRecord::create(root, args.records.as_deref(), tracked.as_ref())
+        .map_err(|e: RecordError| unusable(e.to_string()).help(e.help()))?;
+    if let Some(proposal) = &session.request.proposal {
+        record
+            .write("proposal.json", proposal.record().as_bytes())
+            .map_err(|e| unusable(format!("the proposal cannot be recorded: {e}")))?;
+    }
+    Ok(record)
 }
 
 fn events(args: &Run) -> Result<Option<Box<dyn Write>>, Failure> {

@@ -7,6 +7,7 @@ use super::style::{count, duration};
 use crate::base::inert::inert;
 use crate::base::word::visible;
 use crate::check::outcome::Status;
+use crate::plan::caveat;
 use crate::plan::explain::sentence;
 use crate::plan::explain::text::{command_line, omission, settings};
 use crate::plan::{Coverage, Plan, Rewrite, Step};
@@ -115,6 +116,9 @@ fn head(out: &mut String, report: &Report, plan: &Plan, record: &Record, verdict
 }
 
 fn notes(out: &mut String, report: &Report) {
+    for caveat in caveat::sorted(&report.caveats) {
+        let _ = writeln!(out, "<p class=\"note\">{}</p>", text(&caveat.for_people()));
+    }
     for note in &report.notes {
         let _ = writeln!(out, "<p class=\"note\">{}</p>", text(&note.message));
     }

@@ -449,7 +449,7 @@ fn what_is_left_behind_leaves_no_trace() {
     let path = |name: &str| crate::base::path::RepoPath::from_exact(name.as_bytes()).unwrap();
     let traced = |head: &str, name: &str, left_behind| About {
         left_behind,
-        trace: Some(Trace::new(head.into(), [path(name)])),
+        trace: Some(Trace::new(head.into(), [(path(name), String::new())])),
         ..about(Scope::Whole, "a")
     };
     let incomplete = Said::Run {
@@ -462,7 +462,7 @@ fn what_is_left_behind_leaves_no_trace() {
     let (ledger, _) = run(&Ledger::default(), &terms, traced("1", "a", false), red("x"), "1");
     let (ledger, got) = run(&ledger, &terms, traced("2", "b", true), incomplete, "2");
     assert_eq!((got.decision, got.reason, got.exit(44)), (Decision::Retry, Some(Because::LeftBehind), 44));
-    assert_eq!(ledger.subjects[0].traces, [Trace::new("1".into(), [path("a")])]);
+    assert_eq!(ledger.subjects[0].traces, [Trace::new("1".into(), [(path("a"), String::new())])]);
 }
 
 #[test]
