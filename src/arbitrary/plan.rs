@@ -162,8 +162,13 @@ fn body() -> impl Strategy<Value = (Kind, Body)> {
 /// A command outside the grammar.
 #[must_use]
 pub fn unsupported() -> Command {
-    let unsupported =
-        Unsupported { chain: Vec::new(), offset: 2, reason: UnsupportedReason::Operator, text: "|".to_owned() };
+    let unsupported = Unsupported {
+        chain: Vec::new(),
+        changes_shell: false,
+        offset: 2,
+        reason: UnsupportedReason::Operator,
+        text: "|".to_owned(),
+    };
     Command::Unsupported { text: "a | b".to_owned(), unsupported }
 }
 

@@ -55,17 +55,36 @@ fn environment() -> impl Strategy<Value = Env> {
 }
 
 fn operator(text: &str, chain: Vec<Link>) -> Unsupported {
-    Unsupported { chain, offset: 0, reason: UnsupportedReason::Operator, text: text.to_owned() }
+    let changes = |link: &Link| match link {
+        Link::Other { unsupported, .. } => unsupported.changes_shell,
+        link => link.is_carried(),
+    };
+    let changes_shell = chain.iter().any(changes) || CHANGING.contains(&text);
+    Unsupported { chain, changes_shell, offset: 0, reason: UnsupportedReason::Operator, text: text.to_owned() }
+}
+
+/// Texts that change the shell in a way that only a shell knows.
+const CHANGING: &[&str] = &["source .env", "cd $X", "set -e", "unset CI"];
+
+fn carried() -> impl Strategy<Value = Link> {
+    let export = (select(&["CI", "B"][..]), select(&["1", "a b"][..]));
+    prop_oneof![
+        2 => select(&["web", "a/b", "..", ".", "../web", "/tmp", "-", ""][..])
+            .prop_map(|d| Link::ChangeDirectory { cd: d.into() }),
+        1 => export.prop_map(|(name, value)| Link::Export {
+            export: Env::from([(name.to_owned(), Word::from(value))]),
+        }),
+    ]
 }
 
 fn link() -> impl Strategy<Value = Link> {
     let other = select(&["a | b", "! make", "source .env", "cd $X", "echo $HOME"][..]);
     prop_oneof![
         4 => (words(), environment()).prop_map(|(argv, env)| Link::Run { argv, env }),
-        2 => select(&["web", "a/b", "..", ".", "../web", "/tmp", "-", ""][..]).prop_map(|d| Link::ChangeDirectory { cd: d.into() }),
+        2 => carried(),
         1 => other.prop_map(|text| Link::Other {
             text: text.to_owned(),
-            unsupported: Box::new(operator("|", Vec::new())),
+            unsupported: Box::new(operator(text, Vec::new())),
         }),
     ]
 }
@@ -82,6 +101,14 @@ pub fn command() -> impl Strategy<Value = Command> {
             unsupported: operator("&&", chain),
         }),
         1 => Just(Command::Unsupported { text: "a | b".to_owned(), unsupported: operator("|", Vec::new()) }),
+        2 => vec(carried(), 1..3).prop_map(|chain| Command::Unsupported {
+            text: "cd a".to_owned(),
+            unsupported: operator("cd", chain),
+        }),
+        1 => select(CHANGING).prop_map(|text| Command::Unsupported {
+            text: text.to_owned(),
+            unsupported: operator(text, Vec::new()),
+        }),
     ]
 }
 

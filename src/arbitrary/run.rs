@@ -416,7 +416,13 @@ pub fn cases() -> impl Strategy<Value = Case> {
             if settings.unsupported {
                 step.argv = None;
                 let reason = UnsupportedReason::Operator;
-                step.unsupported = Some(Unsupported { chain: Vec::new(), offset: 0, reason, text: "|".to_owned() });
+                step.unsupported = Some(Unsupported {
+                    chain: Vec::new(),
+                    changes_shell: false,
+                    offset: 0,
+                    reason,
+                    text: "|".to_owned(),
+                });
             }
             steps.push(step);
             script.push(tries);

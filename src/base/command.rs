@@ -66,9 +66,14 @@ impl Command {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Unsupported {
-    /// The parts of a conjunction `a && b && …`, when the text is nothing else. Empty for every other text.
+    /// The parts of a conjunction `a && b && …`, when the text is nothing else; a `cd` or an `export` alone is one part. Empty for
+    /// every other text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub chain: Vec<Link>,
+    /// Whether the text changes the shell that reads it (`source .env`, `set -e`), so that what comes after it would run in another
+    /// way without it.
+    #[serde(default, rename = "changesShell", skip_serializing_if = "std::ops::Not::not")]
+    pub changes_shell: bool,
     /// Where the fault begins, in bytes from the text's beginning.
     pub offset: usize,
     /// The kind of fault.
@@ -106,6 +111,11 @@ pub enum Link {
         /// The directory as it was written, relative to the one before.
         cd: Word,
     },
+    /// `export NAME=VALUE…`: the parts behind it have these variables.
+    Export {
+        /// The variables.
+        export: Env,
+    },
     /// A part that is a command of its own.
     Run {
         /// Its words.
@@ -120,6 +130,14 @@ pub enum Link {
         /// What is wrong with it.
         unsupported: Box<Unsupported>,
     },
+}
+
+impl Link {
+    /// Whether it starts nothing, and changes where or with what the parts behind it run.
+    #[must_use]
+    pub fn is_carried(&self) -> bool {
+        matches!(self, Link::ChangeDirectory { .. } | Link::Export { .. })
+    }
 }
 
 /// Whether a name may stand in front of `=` in an assignment: `[A-Za-z_][A-Za-z0-9_]*`.

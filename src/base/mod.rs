@@ -1,6 +1,7 @@
 //! Which words do all rooms share? Uses no other room.
 
 pub mod canon;
+pub mod carried;
 pub mod change;
 pub mod command;
 pub mod diagnostic;

@@ -262,7 +262,7 @@ pub struct Request {
     /// The least tier.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=2))]
     pub min_tier: u8,
-    /// A command to run first (repeatable).
+    /// A command to run first (repeatable). A `cd DIR` or `export NAME=VALUE` alone holds for the commands after it.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub command: Vec<OsString>,
     /// Commands to run first: one a line, or a JSON array of strings; `-` is standard input.

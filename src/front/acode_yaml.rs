@@ -251,11 +251,10 @@ fn groups(builder: &mut Builder<'_>, node: &Node, verifier: &Verifier) {
             Value::List(nodes) => nodes.iter().collect(),
             _ => vec![node],
         };
-        let mut made: Vec<(String, Place)> = Vec::new();
-        for step in steps {
-            let names = command(builder, group, step, kind, verifier);
-            made.extend(names.into_iter().map(|n| (n, step.place)));
-        }
+        let made: Vec<(String, Place)> = builder.list_of(None, |builder| {
+            let made = steps.into_iter().map(|step| (command(builder, group, step, kind, verifier), step.place));
+            made.flat_map(|(names, place)| names.into_iter().map(move |n| (n, place))).collect()
+        });
         if group == "setup" {
             first = made;
         } else if made.len() > 1 {
@@ -324,7 +323,7 @@ fn command(builder: &mut Builder<'_>, group: &str, node: &Node, kind: Kind, veri
         settings.push(Setting::Setup);
     }
     let (name, dir) = (group.to_owned(), dir.as_deref());
-    builder.command(Spec { text, place, name, kind, tier: None, settings, dir, default_dir: None })
+    builder.command(Spec { name, kind, settings, dir, ..Spec::bare(text, place) })
 }
 
 /// The keys that commands and steps share.
@@ -408,7 +407,7 @@ fn tools(builder: &mut Builder<'_>, node: &Node, verifier: &Verifier) {
         let mut settings = Vec::new();
         verifier.complete(kind, &mut settings, kind.default_timeout_ms());
         let (name, place) = (key.name.clone(), node.place);
-        builder.command(Spec { text, place, name, kind, tier: None, settings, dir: None, default_dir: None });
+        builder.command(Spec { name, kind, settings, ..Spec::bare(text, place) });
     }
 }
 
@@ -600,16 +599,7 @@ fn make(builder: &mut Builder<'_>, step: &Step<'_>) -> Vec<String> {
         kind => {
             let name = step.name.value.clone();
             let dir = dir.as_deref();
-            return builder.command(Spec {
-                text,
-                place: node.place,
-                name,
-                kind,
-                tier: None,
-                settings,
-                dir,
-                default_dir: None,
-            });
+            return builder.command(Spec { name, kind, settings, dir, ..Spec::bare(text, node.place) });
         }
     };
     let name = builder.name(&step.name.value);

@@ -25,6 +25,8 @@ pub const WRONG_TYPE: Code = Code("vplan::convert::wrong_type");
 pub const BAD_VALUE: Code = Code("vplan::convert::bad_value");
 /// A command without a word.
 pub const EMPTY_COMMAND: Code = Code("vplan::convert::empty_command");
+/// A command of a list that changes the commands behind it, in a way that no contract can say.
+pub const SHELL_STATE: Code = Code("vplan::convert::shell_state");
 /// A command that no line of a contract can hold.
 pub const BAD_COMMAND: Code = Code("vplan::convert::bad_command");
 /// A name that two steps have.
@@ -36,6 +38,7 @@ pub const CODES: &[Code] = &[
     BAD_VALUE,
     EMPTY_COMMAND,
     BAD_COMMAND,
+    SHELL_STATE,
     DUPLICATE_STEP,
     tree::TOML,
     tree::YAML,

@@ -91,9 +91,12 @@ fn verification(builder: &mut Builder<'_>, node: &Node) {
                 retries = At::new(u32::try_from(most).unwrap_or(u32::MAX), node.place);
             }
             "commands" => {
-                for (text, place) in builder.texts(&what, node) {
-                    builder.command(Spec::bare(text, place));
-                }
+                let texts = builder.texts(&what, node);
+                builder.list_of(None, |builder| {
+                    for (text, place) in texts {
+                        builder.command(Spec::bare(text, place));
+                    }
+                });
             }
             _ => builder.unknown("verification.", key, VERIFICATION),
         }

@@ -103,13 +103,16 @@ fn budget(builder: &mut Builder<'_>, seconds: u64, place: Place) {
 
 fn commands(builder: &mut Builder<'_>, tier: u8, key: &Key, node: &Node, cwd: Option<&str>) {
     let what = format!("verification.{}", key.name);
-    for (text, place) in builder.texts(&what, node) {
-        builder.command(Spec {
-            tier: (tier > 0).then(|| At::new(tier, key.place)),
-            default_dir: cwd,
-            ..Spec::bare(text, place)
-        });
-    }
+    let texts = builder.texts(&what, node);
+    builder.list_of(cwd, |builder| {
+        for (text, place) in texts {
+            builder.command(Spec {
+                tier: (tier > 0).then(|| At::new(tier, key.place)),
+                default_dir: cwd,
+                ..Spec::bare(text, place)
+            });
+        }
+    });
 }
 
 fn risk(builder: &mut Builder<'_>, node: &Node, names: &mut BTreeSet<String>) {

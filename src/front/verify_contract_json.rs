@@ -4,13 +4,14 @@
 //! come in the order `commands`, `byRole`, `rules`, each in the order of the file.
 
 use crate::base::canon::Digest;
+use crate::base::carried::{Carried, listed};
 use crate::base::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::base::nearest::nearest;
 use crate::base::source::{Source, Sources};
 use crate::base::span::{Place, SourceId, Span};
 use crate::base::word::visible;
 use crate::check::Kind;
-use crate::contract::draft::{At, Check, Condition, Draft, Entry, Sel, SelKind, Verb};
+use crate::contract::draft::{At, Check, Condition, Draft, Entry, Sel, SelKind, Setting, Verb};
 use crate::lang::command::parse_command;
 use jsonc_parser::ast::{Array, Object, ObjectProp, ObjectPropName, StringLit, Value};
 use jsonc_parser::common::{Range, Ranged};
@@ -172,13 +173,16 @@ impl<'s> Lowering<'s, '_> {
     }
 
     fn commands(&mut self, what: &str, list: &Array<'_>, conditions: &[usize]) {
-        for text in self.strings(what, list) {
+        let texts = self.strings(what, list);
+        let commands: Vec<_> = texts.iter().map(|text| parse_command(&text.value)).collect();
+        for (index, carried) in listed(&commands).commands {
+            let (Some(text), Some(command)) = (texts.get(index), commands.get(index)) else { continue };
             let place = self.place(text.range);
-            let verb = At::new(Verb::Command(Kind::Run, parse_command(&text.value)), place);
+            let verb = At::new(Verb::Command(Kind::Run, command.clone()), place);
             self.draft.entries.push(Entry::Check(Box::new(Check {
                 name: None,
                 verbs: vec![verb],
-                settings: Vec::new(),
+                settings: carried_settings(&carried).into_iter().map(|s| At::new(s, place)).collect(),
                 conditions: conditions.to_vec(),
                 tier_block: None,
                 place,
@@ -363,6 +367,14 @@ fn too_deep(text: &str) -> Option<usize> {
 fn offset_of(text: &str, line: usize, column: usize) -> usize {
     let start: usize = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
     (start + column.saturating_sub(1)).min(text.len())
+}
+
+/// The settings that say of a check what the `cd` and `export` before it in its list have changed.
+pub(super) fn carried_settings(carried: &Carried) -> Vec<Setting> {
+    let dir =
+        (!carried.dir.is_root()).then(|| Setting::Dir(String::from_utf8_lossy(carried.dir.as_bytes()).into_owned()));
+    let env = carried.env.iter().map(|(name, value)| Setting::Env(name.clone(), value.clone()));
+    dir.into_iter().chain(env).collect()
 }
 
 #[cfg(test)]

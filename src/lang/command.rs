@@ -1,8 +1,9 @@
 //! What does a command's text mean? The one grammar of command text (language.md section 3).
 
 use super::conjunction;
+use super::state::{Changes, changes};
 use super::word::{Remark, Scan, Scanned, scan};
-use crate::base::command::{Command, Env, Link, Piece, Unsupported, UnsupportedReason};
+use crate::base::command::{Command, Env, Link, Piece, Unsupported, UnsupportedReason, is_env_name};
 use crate::base::word::Word;
 
 /// Reads a command that does not come from a contract file: a request's, a converted one's. Never fails: a text outside
@@ -13,7 +14,10 @@ pub fn parse_command(text: &str) -> Command {
     match unsupported(text, &words) {
         None => argv(words),
         Some(fault) => {
-            let chain = conjunction::split(text).and_then(|parts| parts.into_iter().map(link).collect());
+            let chain = match conjunction::split(text) {
+                Some(parts) => parts.into_iter().map(link).collect(),
+                None => link(text).filter(Link::is_carried).map(|link| vec![link]),
+            };
             let unsupported = Unsupported { chain: chain.unwrap_or_default(), ..fault };
             Command::Unsupported { text: text.to_owned(), unsupported }
         }
@@ -26,11 +30,19 @@ pub fn would_expand(text: &str) -> bool {
     scan(text).remarks.iter().any(|r| matches!(r, Remark::Glob(_)))
 }
 
+/// Whether a text does nothing but change the shell that reads it, so that a shell of its own would verify nothing.
+#[must_use]
+pub fn only_changes_shell(text: &str) -> bool {
+    // What no shell can read does nothing at all.
+    changes(text) == Changes::Only && !scan(text).faults.iter().any(|f| f.reason == UnsupportedReason::Quote)
+}
+
 /// What is wrong with a scanned text.
 pub(super) fn unsupported(text: &str, words: &Scan<'_>) -> Option<Unsupported> {
     let fault = words.first_fault()?;
     let found = text.get(fault.span.start..fault.span.end).unwrap_or_default().to_owned();
-    Some(Unsupported { chain: Vec::new(), offset: fault.span.start, reason: fault.reason, text: found })
+    let changes_shell = changes(text) != Changes::Nothing;
+    Some(Unsupported { chain: Vec::new(), changes_shell, offset: fault.span.start, reason: fault.reason, text: found })
 }
 
 /// The command that the words of a text without faults make.
@@ -54,17 +66,29 @@ fn link(part: &str) -> Option<Link> {
         let argv = words.words.iter().map(|w| Word::new(w.bytes.clone())).collect();
         return Some(Link::Run { argv, env: env(&words) });
     };
-    if fault.reason == UnsupportedReason::Builtin
-        && words.env.is_empty()
-        && let [cd, dir] = words.words.as_slice()
-        && cd.bytes == b"cd"
-        && !matches!(dir.bytes.as_slice(), [] | [b'-', ..])
-        // A shell would expand the name first.
-        && !words.remarks.iter().any(|r| matches!(r, Remark::Glob(_)))
-    {
-        return Some(Link::ChangeDirectory { cd: Word::new(dir.bytes.clone()) });
+    // What a shell would expand first is not known here.
+    let plain = words.env.is_empty() && !words.remarks.iter().any(|r| matches!(r, Remark::Glob(_)));
+    let carried = if fault.reason == UnsupportedReason::Builtin && plain { carried(&words.words) } else { None };
+    Some(carried.unwrap_or_else(|| Link::Other { text: part.to_owned(), unsupported: Box::new(fault) }))
+}
+
+/// `cd DIR`, or `export NAME=VALUE…`: what can be said of the commands behind it without a shell.
+fn carried(words: &[Scanned]) -> Option<Link> {
+    let (builtin, operands) = words.split_first()?;
+    match (builtin.bytes.as_slice(), operands) {
+        (b"cd", [dir]) if !matches!(dir.bytes.as_slice(), [] | [b'-', ..]) => {
+            Some(Link::ChangeDirectory { cd: Word::new(dir.bytes.clone()) })
+        }
+        (b"export", [_, ..]) => {
+            let pair = |word: &Scanned| {
+                let at = word.bytes.iter().position(|b| *b == b'=')?;
+                let name = std::str::from_utf8(word.bytes.get(..at)?).ok().filter(|name| is_env_name(name))?;
+                Some((name.to_owned(), Word::new(word.bytes.get(at + 1..)?)))
+            };
+            Some(Link::Export { export: operands.iter().map(pair).collect::<Option<Env>>()? })
+        }
+        _ => None,
     }
-    Some(Link::Other { text: part.to_owned(), unsupported: Box::new(fault) })
 }
 
 #[cfg(test)]
@@ -172,7 +196,16 @@ mod tests {
         let cd = |dir: &str| Link::ChangeDirectory { cd: Word::from(dir) };
         let other = |text: &str, reason, found: &str, offset| Link::Other {
             text: text.to_owned(),
-            unsupported: Box::new(Unsupported { chain: Vec::new(), offset, reason, text: found.to_owned() }),
+            unsupported: Box::new(Unsupported {
+                chain: Vec::new(),
+                changes_shell: changes(text) != Changes::Nothing,
+                offset,
+                reason,
+                text: found.to_owned(),
+            }),
+        };
+        let export = |pairs: &[(&str, &str)]| Link::Export {
+            export: pairs.iter().map(|(name, value)| ((*name).to_owned(), Word::from(*value))).collect(),
         };
         for (text, want) in [
             ("cd 'a b' && echo '' \\\\", vec![cd("a b"), run(&["echo", "", "\\"])]),
@@ -184,7 +217,22 @@ mod tests {
             ("echo $X && a", vec![other("echo $X", Expansion, "$X", 5), run(&["a"])]),
             ("a && b || c", vec![]),
             ("a &&", vec![]),
-            ("cd x", vec![]),
+            ("cd x", vec![cd("x")]),
+            (" cd 'a b' ", vec![cd("a b")]),
+            ("cd x y", vec![]),
+            ("cd a*", vec![]),
+            ("A=1 cd x", vec![]),
+            ("cd {changed}", vec![]),
+            ("pushd x", vec![]),
+            ("export A=1 'B=x y' A=2", vec![export(&[("A", "2"), ("B", "x y")])]),
+            ("export A= && make", vec![export(&[("A", "")]), run(&["make"])]),
+            ("export A", vec![]),
+            ("export", vec![]),
+            ("export -n A=1", vec![]),
+            ("export A=$B", vec![]),
+            ("export A=~/x", vec![]),
+            ("export A-B=1", vec![]),
+            ("cd a && export B=1", vec![cd("a"), export(&[("B", "1")])]),
             ("a && b {changed}", vec![]),
         ] {
             let Command::Unsupported { unsupported, .. } = parse_command(text) else { panic!("{text}") };

@@ -11,5 +11,6 @@ pub mod format;
 pub mod layout;
 pub mod oracle;
 pub mod parse;
+mod state;
 pub mod statement;
 mod word;

@@ -5,7 +5,7 @@ use super::command::parse_command;
 use super::format::{format, is_sorted_block, sort};
 use super::layout::{Formatted, reformat};
 use super::parse::{Caps, parse};
-use crate::base::command::{Command, Link, Piece, to_text};
+use crate::base::command::{Command, Link, Piece, is_env_name, to_text};
 use crate::base::source::Source;
 use crate::base::span::{SourceId, Span};
 use crate::base::word::Word;
@@ -176,7 +176,7 @@ pub fn command(text: &str) -> Result<(), String> {
             if kept != text || text.get(span.start..span.end) != Some(&unsupported.text) {
                 return Err(format!("the fault {unsupported:?} is not in {text:?}"));
             }
-            if unsupported.chain.len() == 1 {
+            if matches!(unsupported.chain.as_slice(), [link] if !link.is_carried()) {
                 return Err("a conjunction of one part".to_owned());
             }
             for link in &unsupported.chain {
@@ -191,6 +191,11 @@ pub fn command(text: &str) -> Result<(), String> {
                     Link::ChangeDirectory { cd } => {
                         if *cd == Word::default() {
                             return Err("an empty directory".to_owned());
+                        }
+                    }
+                    Link::Export { export } => {
+                        if export.is_empty() || !export.keys().all(|name| is_env_name(name)) {
+                            return Err(format!("{export:?} is not in {text:?}"));
                         }
                     }
                     Link::Other { text: part, .. } => {

@@ -9,6 +9,7 @@ use super::order::{Constraints, Effects, artifact_bundles, order};
 use super::request::{Mode, Request};
 use super::select::{Choice, Judged, Seen, judge};
 use super::{Omitted, Origin, Plan, Reason, Step, digest, nothing, step, tier};
+use crate::base::carried::Carried;
 use crate::base::command::Command;
 use crate::base::matching::{Matcher, SHOWN};
 use crate::base::word::{Word, visible};
@@ -175,6 +176,8 @@ pub(super) struct Chosen {
 /// A command of the request, proposed, or inferred.
 pub(super) struct Asked<'a> {
     pub command: &'a Command,
+    /// Where it runs, and with which variables beside its own: what the `cd` and `export` before it in its list have changed.
+    pub carried: Carried,
     pub id: String,
     pub origin: Origin,
     /// Why it was proposed.

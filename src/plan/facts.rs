@@ -17,13 +17,17 @@ pub enum Question {
     MissingChanged,
     /// Which scripts does `DIR/package.json` declare? A list; `no` when there is no such file; `unknown` when it cannot be read.
     Scripts(RepoPath),
-    /// Which targets does the makefile of DIR have (GNUmakefile, makefile, Makefile: make's own order)? A list; `no` when there is none;
-    /// `unknown` when it includes others, or has pattern rules or computed targets.
+    /// Which targets does the makefile of DIR have (GNUmakefile, makefile, Makefile: make's own order)? A list, in which a name with `%`
+    /// is a pattern rule's; `no` when there is none; `unknown` when it includes others, or has computed targets.
     MakeTargets(RepoPath),
     /// The same for the base revision (HEAD, or the merge base with `--base`); `unknown` without git.
     BaseScripts(RepoPath),
     /// The same for the base revision.
     BaseMakeTargets(RepoPath),
+    /// Which targets does this very makefile have? As `make-targets`.
+    MakefileTargets(RepoPath),
+    /// The same for the base revision.
+    BaseMakefileTargets(RepoPath),
     /// Does git track this path? yes, no; `unknown` without git.
     Tracked(RepoPath),
 }
@@ -77,27 +81,58 @@ impl Facts {
         self.0.insert(question, answer);
     }
 
-    /// Whether a list is known to hold a name: yes, no, or unknown (also when it was never asked).
+    /// Whether a makefile's list has a pattern that matches a name.
+    #[must_use]
+    pub fn has_pattern(&self, question: &Question, name: &[u8]) -> bool {
+        let makes = match question {
+            Question::MakeTargets(_)
+            | Question::BaseMakeTargets(_)
+            | Question::MakefileTargets(_)
+            | Question::BaseMakefileTargets(_) => true,
+            Question::Exists(_)
+            | Question::MissingChanged
+            | Question::Scripts(_)
+            | Question::BaseScripts(_)
+            | Question::Tracked(_) => false,
+        };
+        let Some(Answer::List(list)) = self.get(question).filter(|_| makes) else { return false };
+        list.iter().any(|w| matches_pattern(w.as_bytes(), name))
+    }
+
+    /// Whether a list is known to hold a name: yes, no, or unknown (also when it was never asked, and when only a pattern rule may
+    /// make it).
     #[must_use]
     pub fn holds(&self, question: &Question, name: &[u8]) -> Certainty {
         match self.get(question) {
             Some(Answer::List(list)) if list.iter().any(|w| w.as_bytes() == name) => Certainty::Yes,
+            Some(Answer::List(_)) if self.has_pattern(question, name) => Certainty::Unknown,
             Some(Answer::List(_) | Answer::Word(Certainty::No)) => Certainty::No,
             Some(Answer::Word(Certainty::Yes | Certainty::Unknown)) | None => Certainty::Unknown,
         }
     }
 }
 
+/// Whether a target's pattern matches a name: `%` stands for at least one byte, and is looked for in the name without its folder too.
+fn matches_pattern(pattern: &[u8], name: &[u8]) -> bool {
+    let Some(at) = pattern.iter().position(|b| *b == b'%') else { return false };
+    let (before, after) = (pattern.get(..at).unwrap_or_default(), pattern.get(at + 1..).unwrap_or_default());
+    let matches =
+        |name: &[u8]| name.len() > before.len() + after.len() && name.starts_with(before) && name.ends_with(after);
+    matches(name) || name.rsplit(|b| *b == b'/').next().is_some_and(matches)
+}
+
 /// The beginning of a question as it is written, and what makes it from a path.
 type Kind = (&'static str, fn(RepoPath) -> Question);
 
 impl Question {
-    const KINDS: [Kind; 6] = [
+    const KINDS: [Kind; 8] = [
         ("exists:", Question::Exists),
         ("scripts:", Question::Scripts),
         ("make-targets:", Question::MakeTargets),
         ("base-scripts:", Question::BaseScripts),
         ("base-make-targets:", Question::BaseMakeTargets),
+        ("makefile-targets:", Question::MakefileTargets),
+        ("base-makefile-targets:", Question::BaseMakefileTargets),
         ("tracked:", Question::Tracked),
     ];
 
@@ -111,6 +146,8 @@ impl Question {
             Question::MakeTargets(p) => ("make-targets:", p),
             Question::BaseScripts(p) => ("base-scripts:", p),
             Question::BaseMakeTargets(p) => ("base-make-targets:", p),
+            Question::MakefileTargets(p) => ("makefile-targets:", p),
+            Question::BaseMakefileTargets(p) => ("base-makefile-targets:", p),
             Question::Tracked(p) => ("tracked:", p),
         };
         Word::new([prefix.as_bytes(), path.as_bytes()].concat())

@@ -6,6 +6,7 @@ use super::proposal::Proposal;
 use super::request::{Mode, Request, RequestRecord, Selector};
 use super::{ContractRef, Note, Origin, Plan, Policy, canonical, step};
 use crate::base::canon::Digest;
+use crate::base::carried::{Carried, listed};
 use crate::base::command::Command;
 use crate::base::path::RepoPath;
 use crate::base::word::visible;
@@ -39,28 +40,31 @@ impl<'a> Input<'a> {
             return Vec::new();
         }
         let mut taken: BTreeSet<String> = self.contract.checks.iter().map(|c| c.id.clone()).collect();
-        let mut commands = Vec::new();
-        let mut seen: Vec<&Command> = Vec::new();
-        for command in &self.request.explicit {
+        let mut commands: Vec<Asked> = Vec::new();
+        let explicit = &self.request.explicit;
+        let list = listed(explicit).commands.into_iter();
+        for (command, carried) in list.filter_map(|(index, carried)| Some((explicit.get(index)?, carried))) {
             // A repetition is merged later; it must not use up an id.
-            let id = match seen.iter().position(|c| *c == command) {
-                Some(at) => commands.get(at).map(|a: &Asked| a.id.clone()).unwrap_or_default(),
+            let same = |a: &&Asked| a.command == command && a.carried == carried;
+            let id = match commands.iter().find(same) {
+                Some(before) => before.id.clone(),
                 None => step::id_of_command(command, &mut taken),
             };
-            seen.push(command);
-            commands.push(Asked { command, id, origin: Origin::Explicit, describe: None });
+            commands.push(Asked { command, carried, id, origin: Origin::Explicit, describe: None });
         }
+        let carried = Carried::default;
         let mode = self.request.mode;
         if matches!(mode, Mode::Llm | Mode::Hybrid) {
             for (command, why) in self.request.proposal.iter().flat_map(|p| &p.commands) {
                 let id = step::id_of_command(command, &mut taken);
-                commands.push(Asked { command, id, origin: Origin::Proposed, describe: why.as_deref() });
+                let (origin, describe) = (Origin::Proposed, why.as_deref());
+                commands.push(Asked { command, carried: carried(), id, origin, describe });
             }
         }
         if mode == Mode::Hybrid || (self.declared.is_none() && mode == Mode::Fallback) {
             for (id, command) in &self.request.inferred {
                 let id = step::unique(id.clone(), &mut taken);
-                commands.push(Asked { command, id, origin: Origin::Inferred, describe: None });
+                commands.push(Asked { command, carried: carried(), id, origin: Origin::Inferred, describe: None });
             }
         }
         commands
@@ -154,9 +158,15 @@ impl<'a> Input<'a> {
     }
 
     pub fn notes(&self) -> Vec<Note> {
+        let off = self.request.mode == Mode::Off;
+        let gone = if off { Vec::new() } else { listed(&self.request.explicit).gone };
+        let carried = gone.into_iter().filter_map(|index| self.request.explicit.get(index)).map(|command| {
+            let text = visible(command.to_text().as_bytes());
+            note("carried", format!("`{text}` is carried into the commands after it"))
+        });
         let Some(contract) = self.declared else {
-            let off = self.request.mode == Mode::Off;
-            return if off { Vec::new() } else { vec![note("no-contract", "there is no contract".to_owned())] };
+            let without = (!off).then(|| note("no-contract", "there is no contract".to_owned()));
+            return without.into_iter().chain(carried).collect();
         };
         let path = RepoPath::parse(contract.path.as_bytes()).ok();
         let lock = path.as_ref().map(|p| p.with_ending(b".lock.kdl"));
@@ -173,7 +183,7 @@ impl<'a> Input<'a> {
             Note { path: Some(path.clone()), ..note("contract-changed", message) }
         });
         let outside = super::scope::outside(&contract.scope, &self.request.changed);
-        changed.chain(imported).chain(outside).collect()
+        changed.chain(imported).chain(outside).chain(carried).collect()
     }
 }
 

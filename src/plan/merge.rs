@@ -2,10 +2,9 @@
 
 use super::changed::Existing;
 use super::compile::{Asked, Fate, Input, Member, no_file_left, omitted, outside_role, unnamed};
-use super::step::{self, Identity, identity_of_check, identity_of_command};
+use super::step::{self, Identity, env_of_command, identity_of_check, identity_of_command};
 use super::{Omitted, Origin, Reason};
 use crate::base::command::Env;
-use crate::base::path::RepoPath;
 use crate::base::word::Word;
 use crate::contract::Role;
 use std::collections::{BTreeMap, BTreeSet};
@@ -45,7 +44,6 @@ impl<'a> Input<'a> {
         restriction: Option<&Role>,
         existing: &Existing,
     ) -> Vec<(Origin, Result<Member<'a>, Omitted>)> {
-        let (root, no_env) = (RepoPath::root(), Env::new());
         let mut in_plan: BTreeMap<Identity, usize> = BTreeMap::new();
         let mut allowed: BTreeSet<Identity> = BTreeSet::new();
         if !commands.is_empty() {
@@ -65,8 +63,10 @@ impl<'a> Input<'a> {
         let mut taken = 0;
         let mut seen: BTreeSet<Identity> = BTreeSet::new();
         let mut chosen = Vec::new();
-        for Asked { command, id, origin, describe } in commands {
-            let identity = identity_of_command(command, &root, &no_env);
+        let all_env: Vec<Env> = commands.iter().map(env_of_command).collect();
+        for (asked, env) in commands.iter().zip(&all_env) {
+            let Asked { command, id, origin, describe, carried } = asked;
+            let identity = identity_of_command(asked, env);
             let condition = match origin {
                 Origin::Explicit => "explicit",
                 Origin::Proposed => "proposed",
@@ -80,7 +80,7 @@ impl<'a> Input<'a> {
             if !seen.insert(identity.clone()) {
                 continue;
             }
-            let files = if command.has_changed() { existing.all(&root) } else { Vec::new() };
+            let files = if command.has_changed() { existing.all(&carried.dir) } else { Vec::new() };
             let outcome = if let Some(restriction) = restriction.filter(|_| !allowed.contains(&identity)) {
                 Err(outside_role(id, role, restriction))
             } else if !names.is_empty() && *origin != Origin::Explicit && !self.is_named(id, &[]) {
@@ -93,7 +93,7 @@ impl<'a> Input<'a> {
                 Err(Omitted { narrows: true, ..omitted(id, format!("cut by max-checks {limit}"), "max-checks") })
             } else {
                 taken += 1;
-                let mut steps = step::of_command(command, id, *origin, &files);
+                let mut steps = step::of_command(asked, &files);
                 for step in &mut steps {
                     step.reasons.push(reason.clone());
                     step.describe = describe.map(str::to_owned);

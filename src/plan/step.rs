@@ -1,5 +1,6 @@
 //! How does a check become a step, all its settings filled in?
 
+use super::compile::Asked;
 use super::{Origin, Reason, Step, StepSource};
 use crate::base::command::{Command, Env, Piece, to_text};
 use crate::base::path::RepoPath;
@@ -37,13 +38,17 @@ pub(super) fn identity_of_check(check: &Check) -> Option<Identity<'_>> {
     Some(Identity { words: words(command), env: &check.env, dir: &check.dir, kind: check.kind })
 }
 
-/// The identity of a command of the request; it runs at the root.
-pub(super) fn identity_of_command<'a>(command: &'a Command, root: &'a RepoPath, no_env: &'a Env) -> Identity<'a> {
-    let env = match command {
-        Command::Argv { env, .. } => env,
-        Command::Unsupported { .. } => no_env,
-    };
-    Identity { words: words(command), env, dir: root, kind: Kind::Run }
+/// The identity of a command of the request, with all its variables ([`env_of_command`]).
+pub(super) fn identity_of_command<'a>(asked: &'a Asked<'_>, env: &'a Env) -> Identity<'a> {
+    Identity { words: words(asked.command), env, dir: &asked.carried.dir, kind: Kind::Run }
+}
+
+/// The variables of a command of the request: those that were exported before it, and its own.
+pub(super) fn env_of_command(asked: &Asked<'_>) -> Env {
+    match asked.command {
+        Command::Argv { env, .. } => asked.carried.env_of(env),
+        Command::Unsupported { .. } => asked.carried.env.clone(),
+    }
 }
 
 /// An id from a command's words (`pnpm-run-lint`), made unique by `-2`, `-3`…
@@ -142,19 +147,16 @@ pub(super) fn of_check(check: &Check, file: &str, files: &[Word]) -> Vec<Step> {
 }
 
 /// The steps of a command of the request, with the settings that a check has by default.
-pub(super) fn of_command(command: &Command, id: &str, origin: Origin, files: &[Word]) -> Vec<Step> {
-    let env = match command {
-        Command::Argv { env, .. } => env.clone(),
-        Command::Unsupported { .. } => Env::new(),
-    };
+pub(super) fn of_command(asked: &Asked<'_>, files: &[Word]) -> Vec<Step> {
     let base = Step {
-        env,
+        dir: asked.carried.dir.clone(),
+        env: env_of_command(asked),
         exit: vec![0],
-        id: id.to_owned(),
+        id: asked.id.clone(),
         timeout_ms: Kind::Run.default_timeout_ms(),
-        ..empty(Kind::Run, origin)
+        ..empty(Kind::Run, asked.origin)
     };
-    of_pieces(base, command, files)
+    of_pieces(base, asked.command, files)
 }
 
 fn of_pieces(base: Step, command: &Command, files: &[Word]) -> Vec<Step> {

@@ -180,42 +180,53 @@ pub fn plan_of_words(commands: &[&str]) -> Plan {
     bare_plan(&commands.iter().map(command).collect::<Vec<_>>())
 }
 
-/// The same where ` && ` makes a conjunction, ` | ` what cannot be expressed, and `NAME=value` may stand in front.
+/// The same where ` && ` makes a conjunction, ` | ` what cannot be expressed, and `NAME=value` may stand in front; `cd DIR` and
+/// `export NAME=value` are what they are, and `set -e` changes the shell.
 #[cfg(test)]
 pub(super) fn plan_of_lines(lines: &[&str]) -> Plan {
     use crate::base::command::{Link, Unsupported, UnsupportedReason};
-    let unsupported = |text: &str, chain: Vec<Link>| {
-        let reason = UnsupportedReason::Operator;
-        Unsupported { chain, offset: 0, reason, text: text.to_owned() }
-    };
-    let words = |part: &str| -> (Env, Vec<Word>) {
-        let (env, argv): (Vec<&str>, Vec<&str>) = part.split(' ').partition(|w| w.contains('='));
-        let pair = |w: &str| w.split_once('=').map(|(name, value)| (name.to_owned(), Word::from(value)));
-        (env.into_iter().filter_map(pair).collect(), argv.into_iter().map(Word::from).collect())
-    };
-    let link = |part: &str| match part.strip_prefix("cd ") {
-        Some(dir) => Link::ChangeDirectory { cd: Word::from(dir) },
-        None if part.contains(" | ") => {
-            Link::Other { text: part.to_owned(), unsupported: Box::new(unsupported("|", Vec::new())) }
-        }
-        None => {
-            let (env, argv) = words(part);
-            Link::Run { argv, env }
-        }
+    let unsupported = |line: &str, text: &str, chain: Vec<Link>| {
+        let changes = |part: &str| ["cd ", "export ", "set "].iter().any(|name| part.starts_with(name));
+        let (changes_shell, reason) = (line.split(" && ").any(changes), UnsupportedReason::Operator);
+        Unsupported { chain, changes_shell, offset: 0, reason, text: text.to_owned() }
     };
     let command = |line: &&str| {
         let text = (*line).to_owned();
-        if line.contains(" && ") {
-            let chain = line.split(" && ").map(link).collect();
-            return Command::Unsupported { text, unsupported: unsupported("&&", chain) };
+        let links: Vec<Link> = line.split(" && ").map(link).collect();
+        match links.as_slice() {
+            [Link::Run { argv, env }] => {
+                let pieces = argv.iter().cloned().map(Piece::Word).collect();
+                Command::Argv { env: env.clone(), pieces }
+            }
+            [Link::Other { .. }] => Command::Unsupported { text, unsupported: unsupported(line, "|", Vec::new()) },
+            _ => Command::Unsupported { text, unsupported: unsupported(line, "&&", links) },
         }
-        if line.contains(" | ") {
-            return Command::Unsupported { text, unsupported: unsupported("|", Vec::new()) };
-        }
-        let (env, argv) = words(line);
-        Command::Argv { env, pieces: argv.into_iter().map(Piece::Word).collect() }
     };
     bare_plan(&lines.iter().map(command).collect::<Vec<_>>())
+}
+
+/// One part of such a line.
+#[cfg(test)]
+pub(super) fn link(part: &str) -> crate::base::command::Link {
+    use crate::base::command::{Link, Unsupported, UnsupportedReason};
+    let pairs = |words: Vec<&str>| -> Env {
+        let pair = |w: &str| w.split_once('=').map(|(name, value)| (name.to_owned(), Word::from(value)));
+        words.into_iter().filter_map(pair).collect()
+    };
+    if let Some(dir) = part.strip_prefix("cd ") {
+        return Link::ChangeDirectory { cd: Word::from(dir) };
+    }
+    if let Some(variables) = part.strip_prefix("export ") {
+        return Link::Export { export: pairs(variables.split(' ').collect()) };
+    }
+    if part.contains(" | ") || part.starts_with("set ") {
+        let changes_shell = part.starts_with("set ");
+        let (reason, text) = (UnsupportedReason::Operator, "|".to_owned());
+        let unsupported = Unsupported { chain: Vec::new(), changes_shell, offset: 0, reason, text };
+        return Link::Other { text: part.to_owned(), unsupported: Box::new(unsupported) };
+    }
+    let (env, argv): (Vec<&str>, Vec<&str>) = part.split(' ').partition(|w| w.contains('='));
+    Link::Run { argv: argv.into_iter().map(Word::from).collect(), env: pairs(env) }
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 
 use super::rewrite::{measure, well_formed};
 use super::{Failure, FailureCode, Recovery, classify, recover};
+use crate::base::carried::Carried;
 use crate::base::command::{Env, Link, Unsupported};
 use crate::base::path::RepoPath;
 use crate::base::word::Word;
@@ -55,12 +56,13 @@ pub fn check_rewrite(before: &Plan, after: &Plan, rewrite: &Rewrite) -> Result<(
     trace(before, after, rewrite)?;
     constraints(before, after)?;
     words(before, after)?;
-    match rewrite.coverage {
-        Coverage::Full => {
-            ensure(verified(before) == verified(after), || format!("{name}: something else is verified"))?
-        }
-        Coverage::Narrowed => dropped(before, after, rewrite)?,
+    if rewrite.coverage == Coverage::Narrowed {
+        dropped(before, after, rewrite)?;
     }
+    let rest = verified_but(before, &rewrite.dropped);
+    ensure(rest == verified(after), || {
+        format!("{name}: what stays is another thing than it was: {rest:?} and {:?}", verified(after))
+    })?;
     untouched(before, after, rewrite)
 }
 
@@ -114,7 +116,8 @@ fn constraints(before: &Plan, after: &Plan) -> Result<(), String> {
     Ok(())
 }
 
-/// Every word of a new step occurs in the step that it replaces.
+/// Every word of a new step occurs in the step that it replaces; a `cd` or an `export` alone also gives its own to what stands
+/// behind it.
 fn words(before: &Plan, after: &Plan) -> Result<(), String> {
     let (was, is) = (by_id(before), by_id(after));
     let gone: Vec<&Step> = before.steps.iter().filter(|s| !is.contains_key(s.id.as_str())).collect();
@@ -126,7 +129,10 @@ fn words(before: &Plan, after: &Plan) -> Result<(), String> {
                 _ => return Err(format!("`{}` comes from nowhere", step.id)),
             },
         };
-        let known = words_of(source);
+        let mut known = words_of(source);
+        gone.iter().filter(|s| is_carried(s)).for_each(|s| known.extend(words_of(s)));
+        // A conjunction is shown with what was exported before it.
+        known.extend(step.command.ends_with(&source.command).then(|| Word::from(step.command.clone())));
         let unknown = words_of(step).into_iter().find(|w| !known.contains(w));
         ensure(unknown.is_none(), || format!("`{}` has a word of its own: {unknown:?}", step.id))?;
     }
@@ -152,6 +158,7 @@ fn words_of_chain(unsupported: &Unsupported, all: &mut BTreeSet<Word>) {
     for link in &unsupported.chain {
         match link {
             Link::ChangeDirectory { cd } => all.extend(cd.as_bytes().split(|b| *b == b'/').map(Word::new)),
+            Link::Export { export } => all.extend(words_of_env(export)),
             Link::Run { argv, env } => {
                 all.extend(argv.iter().cloned());
                 all.extend(words_of_env(env));
@@ -164,41 +171,102 @@ fn words_of_chain(unsupported: &Unsupported, all: &mut BTreeSet<Word>) {
     }
 }
 
-type Verified = (RepoPath, Env, Vec<Word>);
+/// Directory, environment, words, and what changed the shell before in a way that only a shell knows.
+type Verified = (RepoPath, Env, Vec<Word>, Vec<String>);
 
-/// What a plan runs, and where, once conjunctions and `cd` are expanded; sorted.
+/// What a plan runs, where and with what, once conjunctions, `cd` and `export` are expanded; sorted.
 #[must_use]
 pub fn verified(plan: &Plan) -> Vec<Verified> {
+    verified_but(plan, &[])
+}
+
+/// The same without what these steps run. What they change of the shell, which goes on, counts all the same.
+fn verified_but(plan: &Plan, without: &[String]) -> Vec<Verified> {
     let mut all = Vec::new();
+    let mut shell = Shell::default();
+    // Commands of a request are a list, read as by one shell.
+    let listed = |step: &Step| plan.contract.is_none() && step.origin == Origin::Explicit;
     for step in &plan.steps {
+        let before = if listed(step) { shell.clone() } else { Shell::default() };
+        let counts = !without.contains(&step.id);
+        if listed(step) && shell.read(step) {
+            continue;
+        }
+        let mut found = Vec::new();
+        let (dir, env) = before.around(step);
         match (&step.argv, &step.unsupported) {
-            (Some(argv), _) => all.push((step.dir.clone(), step.env.clone(), argv.clone())),
-            (None, Some(unsupported)) => expand(unsupported, &step.command, step.dir.clone(), &step.env, &mut all),
-            (None, None) => all.push((step.dir.clone(), step.env.clone(), vec![Word::from(step.command.clone())])),
+            (None, Some(unsupported)) => expand(unsupported, &step.command, dir, &env, &mut found),
+            (Some(argv), _) => found.push((dir, env, argv.clone())),
+            (None, None) => found.push((dir, env, vec![Word::from(step.command.clone())])),
+        }
+        if counts {
+            all.extend(found.into_iter().map(|(dir, env, words)| (dir, env, words, before.unknown.clone())));
         }
     }
     all.sort();
     all
 }
 
-fn expand(unsupported: &Unsupported, text: &str, mut dir: RepoPath, env: &Env, all: &mut Vec<Verified>) {
+/// What the commands of a list have made of the shell that reads it.
+#[derive(Clone, Default)]
+struct Shell {
+    followed: Vec<Link>,
+    unknown: Vec<String>,
+}
+
+impl Shell {
+    /// Reads a step that may change the shell. True when that is all it does, and what it does is known.
+    fn read(&mut self, step: &Step) -> bool {
+        let Some(unsupported) = step.unsupported.as_ref().filter(|u| u.changes_shell) else { return false };
+        let (dir, env) = self.around(step);
+        let mut there = Carried { dir, env };
+        if is_carried(step) && unsupported.chain.iter().all(|link| there.follow(link).is_some()) {
+            self.followed.extend(unsupported.chain.iter().cloned());
+            return true;
+        }
+        // A command with its own `cd` is one: only what nothing expresses is told.
+        if unsupported.chain.is_empty() || is_carried(step) {
+            self.unknown.push(step.command.clone());
+        }
+        false
+    }
+
+    /// Where a step runs behind all this, and with which variables.
+    fn around(&self, step: &Step) -> (RepoPath, Env) {
+        let mut carried = Carried { dir: step.dir.clone(), env: Env::new() };
+        for link in &self.followed {
+            // What leads outside was told as unknown.
+            let _ = carried.follow(link);
+        }
+        (carried.dir.clone(), carried.env_of(&step.env))
+    }
+}
+
+/// Whether a step is nothing but `cd` and `export`.
+fn is_carried(step: &Step) -> bool {
+    let only = |u: &Unsupported| !u.chain.is_empty() && u.chain.iter().all(Link::is_carried);
+    step.unsupported.as_ref().is_some_and(only)
+}
+
+type Run = (RepoPath, Env, Vec<Word>);
+
+fn expand(unsupported: &Unsupported, text: &str, dir: RepoPath, env: &Env, all: &mut Vec<Run>) {
     if unsupported.chain.is_empty() {
         all.push((dir, env.clone(), vec![Word::from(text)]));
         return;
     }
+    let mut here = Carried { dir, env: env.clone() };
     for link in &unsupported.chain {
         match link {
-            Link::ChangeDirectory { cd } => match dir.join(cd.as_bytes()) {
-                Ok(inside) => dir = inside,
-                // It stays as it is, and so does all that stands behind it.
-                Err(_) => all.push((dir.clone(), env.clone(), vec![Word::from("cd"), cd.clone()])),
-            },
-            Link::Run { argv, env: own } => {
-                let mut env = env.clone();
-                env.extend(own.clone());
-                all.push((dir.clone(), env, argv.clone()));
+            Link::ChangeDirectory { cd } => {
+                if here.follow(link).is_none() {
+                    // It stays as it is, and so does all that stands behind it.
+                    all.push((here.dir.clone(), here.env.clone(), vec![Word::from("cd"), cd.clone()]));
+                }
             }
-            Link::Other { text, unsupported } => expand(unsupported, text, dir.clone(), env, all),
+            Link::Export { export } => here.env.extend(export.clone()),
+            Link::Run { argv, env: own } => all.push((here.dir.clone(), here.env_of(own), argv.clone())),
+            Link::Other { text, unsupported } => expand(unsupported, text, here.dir.clone(), &here.env, all),
         }
     }
 }
@@ -210,6 +278,8 @@ fn dropped(before: &Plan, after: &Plan, rewrite: &Rewrite) -> Result<(), String>
     let Some((_, step)) = was.get(id.as_str()) else { return Err(format!("`{id}` was not there")) };
     let allowed = step.origin != Origin::Contract || step.optional || before.policy.recover_contract;
     ensure(allowed, || format!("`{id}` belongs to the contract"))?;
+    let changes = step.unsupported.as_ref().is_some_and(|u| u.changes_shell);
+    ensure(!changes, || format!("`{id}` changes what the commands behind it mean"))?;
     ensure(!before.steps.iter().any(|s| s.needs.contains(id)), || format!("`{id}` was needed"))?;
     let ids = |plan: &Plan| plan.steps.iter().map(|s| s.id.clone()).collect::<Vec<_>>();
     let rest: Vec<String> = ids(before).into_iter().filter(|other| other != id).collect();
@@ -230,6 +300,7 @@ fn untouched(before: &Plan, after: &Plan, rewrite: &Rewrite) -> Result<(), Strin
         }
         let bare = |s: &Step| Step { after: Vec::new(), needs: Vec::new(), ..s.clone() };
         let same = bare(old) == bare(new);
+        let same = same || was.iter().any(|(id, (_, s))| gone.contains(id) && is_carried(s) && beside(s, old, new));
         let lists_gone = old.after.iter().chain(&old.needs).any(|p| gone.contains(p.as_str()));
         let fine = if reorders {
             moved.insert(*id);
@@ -237,7 +308,7 @@ fn untouched(before: &Plan, after: &Plan, rewrite: &Rewrite) -> Result<(), Strin
         } else if gone.is_empty() {
             hoisted(old) && new.after == old.after && new.needs == old.needs
         } else {
-            same && lists_gone
+            same && (lists_gone || bare(old) != bare(new))
         };
         ensure(fine, || format!("{}: `{id}` is touched", rewrite.recovery_rule))?;
     }
@@ -248,6 +319,19 @@ fn untouched(before: &Plan, after: &Plan, rewrite: &Rewrite) -> Result<(), Strin
         plan.steps.iter().filter(shared).map(|s| s.id.clone()).collect::<Vec<_>>()
     };
     ensure(order(before) == order(after), || format!("{}: others have moved", rewrite.recovery_rule))
+}
+
+/// Whether a step is what it was, but for where and with which variables it runs behind a `cd` or an `export`.
+fn beside(carried: &Step, old: &Step, new: &Step) -> bool {
+    let plain = |s: &Step| Step {
+        after: Vec::new(),
+        needs: Vec::new(),
+        command: String::new(),
+        dir: RepoPath::root(),
+        env: Env::new(),
+        ..s.clone()
+    };
+    carried.origin == old.origin && plain(old) == plain(new) && old.env.iter().all(|(n, v)| new.env.get(n) == Some(v))
 }
 
 /// Classifies a failure and checks that only what stands in the command can lead to the code: no output can.

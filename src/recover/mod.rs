@@ -217,7 +217,15 @@ mod tests {
             ("make -C web x", &["make-targets:web", "base-make-targets:web"]),
             ("env CI=1 npm run x", &["scripts:.", "base-scripts:."]),
             ("npm run x -w a", &[]),
-            ("make -f other.mk x", &[]),
+            ("make -f other.mk x", &["makefile-targets:other.mk", "base-makefile-targets:other.mk"]),
+            ("make -C web -f ci/a.mk x", &["makefile-targets:web/ci/a.mk", "base-makefile-targets:web/ci/a.mk"]),
+            ("make -f a.mk -f b.mk x", &[]),
+            ("make -f - x", &[]),
+            ("make --file=../a.mk x", &[]),
+            ("env MAKEFILES=o.mk make x", &[]),
+            ("env MAKEFLAGS=-k make x", &[]),
+            ("make MAKEFLAGS=--eval=x: x", &[]),
+            ("make VPATH:=src x", &[]),
             ("cargo test", &[]),
         ] {
             let plan = plan_of_words(&[command]);

@@ -152,6 +152,11 @@ fn certain(plan: &Plan, index: usize, facts: &Facts, consulted: &mut BTreeSet<Qu
 }
 
 fn cannot_be_made(asked: &Asked, goal: &str, facts: &Facts, consulted: &mut BTreeSet<Question>) -> bool {
+    // A rule for `lint.o` is one for `lint`, too.
+    let Some([now, _]) = asked.questions() else { return false };
+    if IMPLICIT.iter().any(|suffix| facts.holds(&now, format!("{goal}{suffix}").as_bytes()) != Certainty::No) {
+        return false;
+    }
     sources(asked, goal).into_iter().all(|question| {
         let absent = facts.get(&question) == Some(&Answer::Word(Certainty::No));
         consulted.insert(question);

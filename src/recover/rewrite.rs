@@ -81,7 +81,7 @@ pub fn measure(plan: &Plan) -> Measure {
 fn weight(unsupported: &Unsupported) -> usize {
     let part = |link: &Link| match link {
         Link::Other { unsupported, .. } => 1 + weight(unsupported),
-        Link::ChangeDirectory { .. } | Link::Run { .. } => 1,
+        Link::ChangeDirectory { .. } | Link::Export { .. } | Link::Run { .. } => 1,
     };
     1 + unsupported.chain.iter().map(part).sum::<usize>()
 }

@@ -434,3 +434,88 @@ fn recovery_of_known_lists() {
         }
     }
 }
+
+/// One entry of a list, as it is written and as a shell's script does the same.
+fn entry(number: usize) -> impl Strategy<Value = (String, String)> {
+    let dir = || proptest::sample::select(&["a", "b", "a/b", "..", "../b", ".", "./a/../b", "'a b'"][..]);
+    let pair = || proptest::sample::select(&["A=1", "A=2", "B='x  y'", "B=", "A=3 B=4"][..]);
+    let probe = format!("probe {number}");
+    let apart = |text: &str| format!("({})", text.replace("cd ", "go "));
+    let here = |text: String| (text.clone(), text.replace("cd ", "go "));
+    prop_oneof![
+        3 => dir().prop_map(move |d| here(format!("cd {d}"))),
+        3 => pair().prop_map(move |p| here(format!("export {p}"))),
+        1 => (dir(), pair()).prop_map(move |(d, p)| here(format!("cd {d} && export {p}"))),
+        3 => Just(probe.clone()).prop_map(here),
+        1 => (pair(), Just(probe.clone())).prop_map(move |(p, probe)| here(format!("{p} {probe}"))),
+        1 => (dir(), Just(probe.clone())).prop_map(move |(d, probe)| {
+            let text = format!("cd {d} && {probe}");
+            (text.clone(), apart(&text))
+        }),
+        1 => (dir(), pair(), Just(probe)).prop_map(move |(d, p, probe)| {
+            let text = format!("{probe} && export {p} && cd {d} && {probe}");
+            (text.clone(), apart(&text))
+        }),
+    ]
+}
+
+/// What a shell says of the probes: number, directory, variables. `None` when it left the root.
+fn seen_by_a_shell(scripts: &[&str]) -> Option<Vec<String>> {
+    let root = tempfile::tempdir().unwrap();
+    let home = root.path().canonicalize().unwrap();
+    let mut script = "go() { mkdir -p -- \"$1\" && cd \"$1\" && case \"$PWD/\" in \"$HOME\"/*) ;; *) echo outside; exit ;; esac; }\n\
+        probe() { echo \"$1 $PWD ${A-none} ${B-none}\"; }\n"
+        .to_owned();
+    scripts.iter().for_each(|line| script += &format!("{line}\n"));
+    let shell = std::process::Command::new("sh")
+        .args(["-c", &script])
+        .current_dir(&home)
+        .env_clear()
+        .env("HOME", &home)
+        .env("PATH", std::env::var_os("PATH").unwrap())
+        .output()
+        .unwrap();
+    let out = String::from_utf8(shell.stdout).unwrap();
+    assert!(shell.stderr.is_empty(), "{}", String::from_utf8_lossy(&shell.stderr));
+    let prefix = home.to_str().unwrap();
+    let line = |line: &str| (line != "outside").then(|| line.replacen(prefix, ".", 1).replacen(" ./", " ", 1));
+    out.lines().map(line).collect()
+}
+
+/// The same of a plan's steps.
+fn seen_in(plan: &Plan) -> Vec<String> {
+    let value = |step: &vplan::plan::Step, name: &str| match step.env.get(name) {
+        Some(value) => value.as_str().unwrap().to_owned(),
+        None => "none".to_owned(),
+    };
+    let probe = |step: &vplan::plan::Step| {
+        let number = step.argv.as_ref()?.get(1)?.as_str()?.to_owned();
+        Some(format!("{number} {} {} {}", step.dir, value(step, "A"), value(step, "B")))
+    };
+    plan.steps.iter().filter_map(probe).collect()
+}
+
+fn list_of_entries() -> impl Strategy<Value = Vec<(String, String)>> {
+    (1_usize..8).prop_flat_map(|n| (0..n).map(entry).collect::<Vec<_>>())
+}
+
+proptest! {
+    #![proptest_config(config(96))]
+
+    /// What stays of a list has the directory, the variables and the words that a shell would give it, whether the list is a request's or a
+    /// bare one.
+    #[test]
+    fn rewrite_leaves_what_a_shell_would_run(list in list_of_entries()) {
+        let scripts: Vec<&str> = list.iter().map(|(_, script)| script.as_str()).collect();
+        let Some(want) = seen_by_a_shell(&scripts) else { return Ok(()) };
+        let commands: Vec<_> = list.iter().map(|(text, _)| parse_command(text)).collect();
+        let facts = Facts::default();
+        let bare = preflight(bare_plan(&commands), &facts);
+        prop_assert_eq!(seen_in(&bare), want.clone(), "{:?}", list);
+        let request = vplan::plan::request::Request { explicit: commands, ..Default::default() };
+        let vplan::plan::compile::Compiled::Plan(plan) = vplan::plan::compile::compile(None, &request, &facts).unwrap() else {
+            return Err(TestCaseError::fail("facts are missing"));
+        };
+        prop_assert_eq!(seen_in(&preflight(*plan, &facts)), want, "{:?}", list);
+    }
+}

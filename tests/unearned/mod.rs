@@ -9,6 +9,7 @@ mod names;
 mod not_promised;
 mod objects;
 mod plan;
+mod recovery;
 mod run;
 mod status;
 mod content;

@@ -1,8 +1,9 @@
 //! Which targets does a makefile have, for certain? (GNU make's manual, chapters 3 to 6)
 //!
 //! Make is a programming language; this reads the part of it that needs no running. Whatever else a makefile holds
-//! (`include`, pattern and suffix rules, computed names, `define`, rules under a condition) makes the answer "unknown",
-//! because a target that only make can see must never count as missing.
+//! (`include`, suffix rules, computed names, `define`, rules under a condition, `MAKEFLAGS`, `vpath`) makes the answer
+//! "unknown", because a target that only make can see must never count as missing. A pattern rule is a name with `%`, and
+//! `.DEFAULT`, which makes whatever nothing else does, is `%`.
 
 use std::collections::BTreeSet;
 
@@ -12,6 +13,11 @@ pub const NAMES: [&str; 3] = ["GNUmakefile", "makefile", "Makefile"];
 /// The targets, or `None` when make alone can tell.
 #[must_use]
 pub fn targets(text: &[u8]) -> Option<BTreeSet<Vec<u8>>> {
+    // Make passes over a byte order mark, and stops at a NUL.
+    let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
+    if text.contains(&0) {
+        return None;
+    }
     let mut reader = Reader::default();
     let mut lines = text.split(|b| *b == b'\n').map(|l| l.strip_suffix(b"\r").unwrap_or(l));
     while let Some(first) = lines.next() {
@@ -63,8 +69,12 @@ impl Reader {
                     return Some(());
                 }
                 b"include" | b"-include" | b"sinclude" | b"load" | b"-load" | b"define" | b"endef" => return None,
-                b"override" | b"private" if words.contains(&&b"define"[..]) => return None,
-                b"export" | b"unexport" | b"vpath" | b"undefine" | b"override" | b"private" => return Some(()),
+                b"override" | b"private" | b"export" if words.contains(&&b"define"[..]) => return None,
+                // It says where else the files are that built-in rules make something of.
+                b"vpath" => return None,
+                b"export" | b"unexport" | b"undefine" | b"override" | b"private" => {
+                    return (!words.iter().any(|w| steers(w))).then_some(());
+                }
                 _ => {}
             }
         }
@@ -75,7 +85,9 @@ impl Reader {
         match mark {
             Mark::Assignment => {
                 self.in_rule = false;
-                (!line.starts_with(b".RECIPEPREFIX") && first != b".RECIPEPREFIX").then_some(())
+                let set = line.split(|b| *b == b'=').next().unwrap_or_default();
+                let steered = set.split(u8::is_ascii_whitespace).any(steers);
+                (!steered && !line.starts_with(b".RECIPEPREFIX") && first != b".RECIPEPREFIX").then_some(())
             }
             Mark::Rule { colon } => self.rule(line, colon),
             // `$(info …)` says something and is nothing; any other expansion may be a rule.
@@ -94,18 +106,18 @@ impl Reader {
         let prerequisites = right.split(|b| *b == b';').next().unwrap_or_default();
         // `target: NAME = value` sets a variable and makes no rule; nor does it end the one before.
         if prerequisites.contains(&b'=') && Mark::of(prerequisites) == Mark::Assignment {
-            return Some(());
+            return (!prerequisites.split(u8::is_ascii_whitespace).any(steers)).then_some(());
         }
-        if self.conditions > 0 || left.iter().any(|b| b"$%\\()*?[]~".contains(b)) {
+        if self.conditions > 0 || left.iter().any(|b| b"$\\()*?[]~".contains(b)) {
             return None;
         }
         self.in_rule = true;
-        let names: Vec<&[u8]> = left.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty()).collect();
+        let names = names(left);
         match names.as_slice() {
             [] => return None,
             [b".PHONY"] => {
-                let list: Vec<&[u8]> = prerequisites.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty()).collect();
-                if list.iter().any(|name| name.contains(&b'$')) {
+                let list = self::names(prerequisites);
+                if list.iter().any(|name| name.iter().any(|b| b"$%\\*?[]~".contains(b))) {
                     return None;
                 }
                 // Make has nothing to do for a phony name without a rule, and that is no failure.
@@ -120,7 +132,9 @@ impl Reader {
         }
         for name in names {
             match name {
-                b".DEFAULT" => return None,
+                b".DEFAULT" => {
+                    self.targets.insert(b"%".to_vec());
+                }
                 name if SPECIAL.contains(&name) => {}
                 name if self.is_suffix_rule(name) => return None,
                 name => {
@@ -132,7 +146,7 @@ impl Reader {
     }
 
     fn is_suffix_rule(&self, name: &[u8]) -> bool {
-        if !name.starts_with(b".") || name.contains(&b'/') {
+        if name.contains(&b'%') || !name.starts_with(b".") || name.contains(&b'/') {
             return false;
         }
         let known = |suffix: &[u8]| SUFFIXES.contains(&suffix);
@@ -140,6 +154,30 @@ impl Reader {
         let double = name.split_at_checked(second).is_some_and(|(a, b)| known(a) && known(b));
         self.own_suffixes || known(name) || double
     }
+}
+
+/// The names of a list. Make passes over a leading `./`, so that `./lint` is the target `lint`.
+fn names(list: &[u8]) -> Vec<&[u8]> {
+    let plain = |mut name| {
+        while let Some(rest @ [_, ..]) = <[u8]>::strip_prefix(name, b"./") {
+            name = rest.iter().position(|b| *b != b'/').and_then(|at| rest.get(at..)).unwrap_or(b"./");
+            if name == b"./" {
+                break;
+            }
+        }
+        name
+    };
+    list.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty()).map(plain).collect()
+}
+
+/// Variables that change what make reads, or where it looks.
+const STEERING: [&[u8]; 4] = [b"MAKEFILES", b"MAKEFLAGS", b"GNUMAKEFLAGS", b"VPATH"];
+
+/// Whether a word sets, or begins to set, one of them: `MAKEFLAGS`, `MAKEFLAGS+=-r`, `VPATH:=src`.
+fn steers(word: &[u8]) -> bool {
+    let name = word.split(|b| *b == b'=').next().unwrap_or_default();
+    let end = name.iter().rposition(|b| !b"+?:!".contains(b)).map_or(0, |at| at + 1);
+    name.get(..end).is_some_and(|name| STEERING.contains(&name))
 }
 
 /// Targets that tell make how to work (section 4.9).
@@ -264,7 +302,16 @@ mod tests {
             ("# b: c\nall: # c: d\n#x \\\ny: z\n", vec!["all"]),
             ("debug: CFLAGS = -g\nall: ; A=b run\n", vec!["all"]),
             ("ifdef X\nA = 1\nelse\nA = 2\nendif\nall:\n", vec!["all"]),
-            ("export PATH := a:b\nexport\nvpath %.c src\nunexport X\noverride A = b\nall:\n", vec!["all"]),
+            ("export PATH := a:b\nexport\nunexport X\noverride A = b\nall:\n", vec!["all"]),
+            ("\u{feff}lint:\n\tgo\n", vec!["lint"]),
+            ("./lint: ./a\n.//check ././test:\n.PHONY: ./all\n./.env:\n", vec![".env", "all", "check", "lint", "test"]),
+            (".DEFAULT:\n\techo\n", vec!["%"]),
+            (".DEFAULT: ; echo $@\nall:\n", vec!["%", "all"]),
+            ("%.o: %.c\n\tcc\nbuild-% run-%:\n\tgo\nall:\n", vec!["%.o", "all", "build-%", "run-%"]),
+            ("%:\n\tgo\n", vec!["%"]),
+            (".%.stamp: x\n", vec![".%.stamp"]),
+            ("%.o: CFLAGS = -g\nall:\n", vec!["all"]),
+            ("a: MAKEFLAGS\n", vec!["a"]),
             ("$(info hello: world)\nall: $(OBJ)\n", vec!["all"]),
             (
                 ".venv: x\n.env:\nbuild/.stamp: y\n.SUFFIXES:\n.DELETE_ON_ERROR:\n",
@@ -285,7 +332,21 @@ mod tests {
             "include x.mk\nall:\n",
             "-include .env\nall:\n",
             "sinclude a\n",
-            "%.o: %.c\n\tcc\n",
+            "MAKEFLAGS += -r\nall:\n",
+            "MAKEFLAGS+=-r\nall:\n",
+            "export MAKEFILES := x.mk\nall:\n",
+            "export MAKEFILES\nall:\n",
+            "override MAKEFLAGS = -k\nall:\n",
+            "all: MAKEFLAGS := -k\n",
+            "ifdef X\nGNUMAKEFLAGS = -s\nendif\nall:\n",
+            "VPATH = src\nall:\n",
+            "vpath %.c src\nall:\n",
+            "export define X\na: b\nendef\n",
+            "$(x):\n",
+            "a-$(x) b:\n",
+            ".PHONY: t*\n",
+            "a%\\%: b\n",
+            "all:\0\n",
             "$(OBJ): a\n",
             "${X}: a\n",
             ".PHONY: $(ALL)\n",
@@ -301,7 +362,6 @@ mod tests {
             "ifdef X\n",
             "endif\n",
             ".RECIPEPREFIX = >\nall:\n> x: y\n",
-            ".DEFAULT:\n\techo\n",
             "\tall: b\n",
             "what is this\n",
             "a\\:b: c\n",

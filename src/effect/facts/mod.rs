@@ -51,6 +51,8 @@ pub fn answer(questions: &BTreeSet<Question>, ground: &Ground<'_>) -> std::io::R
             Question::MakeTargets(dir) => make_targets(dir, |path| work_tree(&beneath, &mut names, path)),
             Question::BaseScripts(dir) => scripts(dir, |path| base.read(path)),
             Question::BaseMakeTargets(dir) => make_targets(dir, |path| base.read(path)),
+            Question::MakefileTargets(path) => targets_of(work_tree(&beneath, &mut names, path)).unwrap_or(word(false)),
+            Question::BaseMakefileTargets(path) => targets_of(base.read(path)).unwrap_or(word(false)),
             Question::Tracked(path) => tracked.remove(path).map_or(UNKNOWN, word),
         };
         if tracing::enabled!(tracing::Level::DEBUG) {
@@ -143,13 +145,20 @@ fn scripts(dir: &RepoPath, mut read: impl FnMut(&RepoPath) -> Content) -> Answer
 fn make_targets(dir: &RepoPath, mut read: impl FnMut(&RepoPath) -> Content) -> Answer {
     for name in makefile::NAMES {
         let Ok(path) = dir.join(name.as_bytes()) else { return UNKNOWN };
-        match read(&path) {
-            Content::Missing => {}
-            Content::Unreadable => return UNKNOWN,
-            Content::Bytes(bytes) => return makefile::targets(&bytes).map_or(UNKNOWN, |t| list(t.into_iter())),
+        if let Some(answer) = targets_of(read(&path)) {
+            return answer;
         }
     }
     word(false)
+}
+
+/// The targets of one makefile; `None` when there is none.
+fn targets_of(content: Content) -> Option<Answer> {
+    match content {
+        Content::Missing => None,
+        Content::Unreadable => Some(UNKNOWN),
+        Content::Bytes(bytes) => Some(makefile::targets(&bytes).map_or(UNKNOWN, |t| list(t.into_iter()))),
+    }
 }
 
 /// All questions about tracked files, with one call.
@@ -184,6 +193,7 @@ mod tests {
             ("sub/Makefile", "wrong:\n"),
             ("sub/makefile", "right:\n"),
             ("inc/Makefile", "include x\n"),
+            ("ci/build.mk", "\u{feff}./lint:\nbuild-%:\n"),
             ("here.ts", ""),
         ] {
             let file = dir.path().join(name);
@@ -206,6 +216,10 @@ mod tests {
             (Question::MakeTargets(path(".")), words(&["all"])),
             (Question::MakeTargets(path("sub")), words(&["right"])),
             (Question::MakeTargets(path("inc")), UNKNOWN),
+            (Question::MakefileTargets(path("ci/build.mk")), words(&["build-%", "lint"])),
+            (Question::MakefileTargets(path("inc/Makefile")), UNKNOWN),
+            (Question::MakefileTargets(path("ci/none.mk")), no.clone()),
+            (Question::BaseMakefileTargets(path("ci/build.mk")), UNKNOWN),
             (Question::MakeTargets(path("broken")), no),
             (Question::BaseScripts(path(".")), UNKNOWN),
             (Question::BaseMakeTargets(path(".")), UNKNOWN),

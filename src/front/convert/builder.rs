@@ -1,6 +1,7 @@
 //! How do a draft and the account of what is not in it come together?
 
-use super::{About, BAD_COMMAND, BAD_VALUE, EMPTY_COMMAND, Lost, WRONG_TYPE, Weight};
+use super::{About, BAD_COMMAND, BAD_VALUE, EMPTY_COMMAND, Lost, SHELL_STATE, WRONG_TYPE, Weight};
+use crate::base::carried::Carried;
 use crate::base::command::{Command, Env, Link, Piece, UnsupportedReason};
 use crate::base::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::base::nearest::nearest;
@@ -11,7 +12,8 @@ use crate::base::word::{Word, is_unsafe_to_show, visible};
 use crate::check::Kind;
 use crate::contract::draft::{At, Check, Draft, Entry, Setting, Verb};
 use crate::front::tree::{Key, Node, Value};
-use crate::lang::command::{parse_command, would_expand};
+use crate::front::verify_contract_json::carried_settings;
+use crate::lang::command::{only_changes_shell, parse_command, would_expand};
 use std::collections::BTreeSet;
 
 /// The longest command, in bytes: its line, quoted, still is one of a contract.
@@ -25,6 +27,17 @@ pub(in crate::front) struct Builder<'s> {
     pub(in crate::front) draft: Draft,
     pub(in crate::front) lost: Vec<Lost>,
     pub(super) names: BTreeSet<String>,
+    /// The list of commands that is being read, if it is one.
+    list: Option<List>,
+}
+
+/// A list of commands, read as one shell would read it.
+struct List {
+    /// What its `cd` and `export` have changed so far, and where it began.
+    carried: Carried,
+    from: RepoPath,
+    /// The last of them, while no command stands behind it.
+    waiting: Option<(String, Place)>,
 }
 
 /// A command that was written for a shell.
@@ -40,13 +53,29 @@ pub(in crate::front) struct Spec<'a> {
     pub(in crate::front) dir: Option<&'a str>,
     /// The `dir` of `defaults`.
     pub(in crate::front) default_dir: Option<&'a str>,
+    /// Where the list has gone before it.
+    pub(in crate::front) carried_dir: Option<String>,
 }
 
 impl<'a> Spec<'a> {
     /// A command that says nothing but itself: a `run` at the root, named after its words.
     pub(in crate::front) fn bare(text: &'a str, place: Place) -> Self {
         let (name, settings) = (String::new(), Vec::new());
-        Self { text, place, name, kind: Kind::Run, tier: None, settings, dir: None, default_dir: None }
+        Self {
+            text,
+            place,
+            name,
+            kind: Kind::Run,
+            tier: None,
+            settings,
+            dir: None,
+            default_dir: None,
+            carried_dir: None,
+        }
+    }
+
+    fn own_dir(&self) -> Option<&str> {
+        self.dir.or(self.carried_dir.as_deref())
     }
 }
 
@@ -61,7 +90,45 @@ pub(super) enum Instead {
 impl<'s> Builder<'s> {
     pub(in crate::front) fn new(sources: &'s Sources, id: SourceId, sink: &'s mut Diagnostics) -> Self {
         let path = sources.get(id).map_or("", Source::name).to_owned();
-        Self { sources, id, sink, draft: Draft { path, ..Draft::default() }, lost: Vec::new(), names: BTreeSet::new() }
+        let draft = Draft { path, ..Draft::default() };
+        Self { sources, id, sink, draft, lost: Vec::new(), names: BTreeSet::new(), list: None }
+    }
+
+    /// Reads the commands of a list, of which each `cd` and `export` is carried into those behind it.
+    pub(in crate::front) fn list_of<T>(&mut self, dir: Option<&str>, read: impl FnOnce(&mut Self) -> T) -> T {
+        let from = RepoPath::parse(dir.unwrap_or(".").as_bytes()).unwrap_or_else(|_| RepoPath::root());
+        let carried = Carried { dir: from.clone(), env: Env::new() };
+        self.list = Some(List { carried, from, waiting: None });
+        let read = read(self);
+        if let Some((text, place)) = self.list.take().and_then(|list| list.waiting) {
+            self.state(&text, place, "no command stands behind it");
+        }
+        read
+    }
+
+    /// Carries a text that does nothing but change the shell into the commands behind it, or refuses it: as a check of its own it
+    /// would pass and leave the others as they are.
+    fn carry(&mut self, text: &str, place: Place) {
+        let followed = match (&mut self.list, parse_command(text)) {
+            (Some(list), Command::Unsupported { unsupported, .. }) => list.carried.follow_all(&unsupported),
+            _ => None,
+        };
+        if followed.is_none() {
+            return self.state(text, place, "only a shell can follow it");
+        }
+        if let Some(list) = &mut self.list {
+            list.waiting = Some((text.to_owned(), place));
+        }
+        let why = "it is carried into the commands behind it in the list, as their `dir` and `env`";
+        self.lose(Weight::Changed, &format!("`{}`", cut(text, 60)), place, why, None);
+    }
+
+    /// Refuses what changes the commands behind it and verifies nothing.
+    pub(super) fn state(&mut self, text: &str, place: Place, why: &str) {
+        let message =
+            format!("`{}` changes what the commands behind it run in: {why}", visible(cut(text, 60).as_bytes()));
+        let help = Some("put it into one entry with the commands that need it (`… && make`), or into a script");
+        self.fault(SHELL_STATE, place, message, "no check", help);
     }
 
     pub(in crate::front) fn lose(
@@ -210,6 +277,12 @@ impl<'s> Builder<'s> {
             return Vec::new();
         }
         let text = spec.text.trim();
+        if only_changes_shell(text) {
+            self.carry(text, spec.place);
+            return Vec::new();
+        }
+        let spec = self.behind(spec);
+        let own_dir = spec.own_dir();
         let read = match parse_command(text) {
             // In another tool's file `{changed}` is no placeholder.
             Command::Argv { env, pieces } => Command::Argv { env, pieces: pieces.into_iter().map(literal).collect() },
@@ -221,12 +294,12 @@ impl<'s> Builder<'s> {
             match &read {
                 Command::Argv { .. } => Instead::Parts(vec![(read, None)]),
                 Command::Unsupported { unsupported, .. } => {
-                    parts_of(&unsupported.chain, spec.dir.or(spec.default_dir)).unwrap_or(Instead::Shell)
+                    parts_of(&unsupported.chain, own_dir.or(spec.default_dir)).unwrap_or(Instead::Shell)
                 }
             }
         };
         let settings = |dir: Option<String>, needs: Option<&String>| {
-            let dir = dir.or_else(|| spec.dir.map(str::to_owned)).map(Setting::Dir);
+            let dir = dir.or_else(|| own_dir.map(str::to_owned)).map(Setting::Dir);
             let needs = needs.map(|n| Setting::Needs(vec![At::new(n.clone(), spec.place)]));
             let all = spec.settings.iter().cloned().chain(dir).chain(needs);
             all.map(|s| At::new(s, spec.place)).collect::<Vec<_>>()
@@ -261,6 +334,23 @@ impl<'s> Builder<'s> {
             }
         }
         made
+    }
+
+    /// The command with what the list has carried to it. A directory of its own is one from the root, and stays.
+    fn behind<'t>(&mut self, mut spec: Spec<'t>) -> Spec<'t> {
+        if let Some(list) = &mut self.list {
+            list.waiting = None;
+            for setting in carried_settings(&list.carried) {
+                match setting {
+                    Setting::Dir(dir) => spec.carried_dir = Some(dir).filter(|_| list.carried.dir != list.from),
+                    env => spec.settings.push(env),
+                }
+            }
+            if list.carried.dir.is_root() && !list.from.is_root() {
+                spec.carried_dir = Some(".".to_owned());
+            }
+        }
+        spec
     }
 
     fn push_check(&mut self, name: &str, verb: Verb, settings: Vec<At<Setting>>, spec: &Spec<'_>) {
@@ -302,28 +392,29 @@ impl<'s> Builder<'s> {
     }
 }
 
-/// The parts of a conjunction as checks: commands, each in its directory. `None` when a part is neither a command nor a `cd` to a
-/// directory of the repository, or when the last part is a `cd`.
+/// The parts of a conjunction as checks: commands, each in its directory. `None` when a part is neither a command, nor a `cd` to a
+/// directory of the repository, nor an `export`, or when the last part is one of these two.
 pub(super) fn parts_of(chain: &[Link], dir: Option<&str>) -> Option<Instead> {
-    let base = RepoPath::parse(dir.unwrap_or(".").as_bytes()).ok()?;
-    let mut here: Option<RepoPath> = None;
+    let dir = RepoPath::parse(dir.unwrap_or(".").as_bytes()).ok()?;
+    let mut here = Carried { dir, env: Env::new() };
+    let mut moved = false;
     let mut parts = Vec::new();
     for link in chain {
         match link {
             Link::Other { .. } => return None,
-            Link::ChangeDirectory { cd } => {
-                here = Some(here.as_ref().unwrap_or(&base).join(cd.as_bytes()).ok()?);
+            Link::ChangeDirectory { .. } | Link::Export { .. } => {
+                here.follow(link)?;
+                moved |= matches!(link, Link::ChangeDirectory { .. });
             }
             Link::Run { argv, env } => {
                 let pieces = argv.iter().cloned().map(Piece::Word).collect();
-                let dir =
-                    here.as_ref().map(|d| std::str::from_utf8(d.as_bytes()).map(str::to_owned)).transpose().ok()?;
-                parts.push((Command::Argv { env: env.clone(), pieces }, dir));
+                let dir = std::str::from_utf8(here.dir.as_bytes()).ok()?.to_owned();
+                parts.push((Command::Argv { env: here.env_of(env), pieces }, Some(dir).filter(|_| moved)));
             }
         }
     }
-    let ends_in_cd = matches!(chain.last(), Some(Link::ChangeDirectory { .. }) | None);
-    (!ends_in_cd).then_some(Instead::Parts(parts))
+    let ends = chain.last().is_none_or(Link::is_carried);
+    (!ends).then_some(Instead::Parts(parts))
 }
 
 /// A text for a shell. Where the verb `shell` cannot hold it, or the check has another verb, `sh` is the program.

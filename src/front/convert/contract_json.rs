@@ -11,7 +11,7 @@ use crate::contract::BUILT_IN_ROLES;
 use crate::contract::draft::{At, Check, Entry, Role, Setting, Verb};
 use crate::contract::validate::validate;
 use crate::front::verify_contract_json;
-use crate::lang::command::would_expand;
+use crate::lang::command::{only_changes_shell, would_expand};
 use std::collections::BTreeSet;
 
 impl Builder<'_> {
@@ -46,10 +46,20 @@ impl Builder<'_> {
         let checks = std::mem::take(&mut self.draft.entries).into_iter().zip(contract.checks);
         for (entry, check) in checks {
             let Entry::Check(draft) = entry else { continue };
+            if !draft.settings.is_empty() {
+                let about = About::Entry(self.draft.entries.len());
+                let why = "it runs where the `cd` before it in the list leads, and with what is exported there";
+                self.lose_at(about, Weight::Changed, &format!("`{}`", check.id), draft.place, why, None);
+            }
             match draft.verbs.first().map(|v| &v.value) {
                 Some(Verb::Command(_, Command::Unsupported { text, .. })) => {
                     let text = text.clone();
                     self.replace_unsupported(*draft, &check.id, &text);
+                }
+                // What the list has carried to it stands in a block, which has a name.
+                _ if !draft.settings.is_empty() => {
+                    let name = Some(At::new(check.id.clone(), draft.place));
+                    self.draft.entries.push(Entry::Check(Box::new(Check { name, ..*draft })));
                 }
                 _ => self.draft.entries.push(Entry::Check(draft)),
             }
@@ -106,10 +116,21 @@ impl Builder<'_> {
         else {
             return;
         };
-        let parts = if would_expand(text) { None } else { parts_of(&unsupported.chain, None) };
+        if only_changes_shell(text) {
+            self.state(text, check.place, "no command stands behind it, or only a shell can follow it");
+            return;
+        }
+        let own = check
+            .settings
+            .iter()
+            .find_map(|s| if let Setting::Dir(dir) = &s.value { Some(dir.as_str()) } else { None });
+        let parts = if would_expand(text) { None } else { parts_of(&unsupported.chain, own) };
         let (about, what) = (About::Entry(self.draft.entries.len()), format!("`{}`", cut(text, 60)));
         let named = |name: &str, verb: Verb, settings: Vec<Setting>| {
-            let settings = settings.into_iter().map(|s| At::new(s, check.place)).collect();
+            // What the list has carried to it stays, unless a part goes further.
+            let moves = settings.iter().any(|s| matches!(s, Setting::Dir(_)));
+            let kept = check.settings.iter().filter(|s| !(moves && matches!(s.value, Setting::Dir(_)))).cloned();
+            let settings = kept.chain(settings.into_iter().map(|s| At::new(s, check.place))).collect();
             let (name, verb) = (At::new(name.to_owned(), check.place), At::new(verb, check.place));
             Entry::Check(Box::new(Check { name: Some(name), verbs: vec![verb], settings, ..check.clone() }))
         };

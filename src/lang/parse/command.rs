@@ -74,7 +74,7 @@ const VERBS: &[&str] = &["run", "compile", "lint", "shell", "judge"];
 /// The command of a line that has none.
 pub(super) fn none(text: &str) -> Command {
     let reason = UnsupportedReason::Empty;
-    let unsupported = Unsupported { chain: Vec::new(), offset: 0, reason, text: String::new() };
+    let unsupported = Unsupported { chain: Vec::new(), changes_shell: false, offset: 0, reason, text: String::new() };
     Command::Unsupported { text: text.to_owned(), unsupported }
 }
 

@@ -43,7 +43,16 @@ const fn row(name: &'static str, tools: &'static [Tool], lines: &'static [&'stat
 
 fn means_something_else(scene: &Scene<'_>, layer: &Layer) -> bool {
     // Only what stands in the command itself can be dropped with it.
-    layer.role != Role::Goals || layer.echoed || wrong_exit(scene, layer) || all_declared(scene, layer)
+    layer.role != Role::Goals
+        || layer.echoed
+        || wrong_exit(scene, layer)
+        || recipe_failed(scene, layer)
+        || all_declared(scene, layer)
+}
+
+/// Make has the last word about a recipe that failed, whatever the recipe printed: `make: *** [Makefile:2: lint] Error 1`.
+fn recipe_failed(scene: &Scene<'_>, layer: &Layer) -> bool {
+    layer.tool == Tool::Make && scene.says(layer, Place::Stderr, &["{self}: *** [{any}"]).is_some()
 }
 
 /// GNU make exits with 2 on any error (its manual, "Running make").

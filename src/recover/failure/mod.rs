@@ -16,7 +16,7 @@ use super::{Failure, FailureCode};
 use crate::base::path::RepoPath;
 use crate::base::word::visible;
 use crate::check::evidence::Evidence;
-use crate::plan::facts::{Answer, Facts, Question};
+use crate::plan::facts::{Answer, Certainty, Facts, Question};
 use crate::plan::{Plan, Step};
 use invocation::{Layer, Role, Tool};
 use std::collections::BTreeSet;
@@ -243,6 +243,8 @@ pub struct Asked {
     pub dir: Option<RepoPath>,
     /// The names under which such a file is found, or the one that the command gives.
     pub files: Vec<String>,
+    /// Whether the command gives it.
+    pub given: bool,
     /// Whether a name that is not declared may work nevertheless.
     pub lenient: bool,
 }
@@ -265,6 +267,10 @@ impl Asked {
         let dir = self.dir.clone()?;
         match self.kind {
             AskedKind::Script => Some([Question::Scripts(dir.clone()), Question::BaseScripts(dir)]),
+            AskedKind::MakeGoal if self.given => {
+                let file = dir.join(self.files.first()?.as_bytes()).ok()?;
+                Some([Question::MakefileTargets(file.clone()), Question::BaseMakefileTargets(file)])
+            }
             AskedKind::MakeGoal => Some([Question::MakeTargets(dir.clone()), Question::BaseMakeTargets(dir)]),
             AskedKind::OtherGoal => None,
         }
@@ -273,9 +279,9 @@ impl Asked {
     /// The names that the repository is known not to declare, in a file that it is known to have.
     #[must_use]
     pub fn undeclared(&self, facts: &Facts) -> Vec<String> {
-        let list = self.questions().and_then(|[now, _]| facts.get(&now));
-        let Some(Answer::List(declared)) = list else { return Vec::new() };
-        let missing = |name: &&String| !declared.iter().any(|w| w.as_bytes() == name.as_bytes());
+        let Some([now, _]) = self.questions() else { return Vec::new() };
+        let Some(Answer::List(_)) = facts.get(&now) else { return Vec::new() };
+        let missing = |name: &&String| facts.holds(&now, name.as_bytes()) == Certainty::No;
         self.names.iter().filter(missing).cloned().collect()
     }
 
@@ -296,19 +302,18 @@ pub fn asked(step: &Step) -> Option<Asked> {
 fn asked_of(layer: Layer) -> Option<Asked> {
     let (kind, usual): (AskedKind, &[&str]) = match (layer.role, layer.tool) {
         (Role::Script, _) => (AskedKind::Script, &["package.json"]),
-        (Role::Goals, Tool::Make) if layer.file.is_none() && !layer.lenient => {
-            (AskedKind::MakeGoal, &["GNUmakefile", "makefile", "Makefile"])
-        }
+        (Role::Goals, Tool::Make) if !layer.lenient => (AskedKind::MakeGoal, &["GNUmakefile", "makefile", "Makefile"]),
         (Role::Goals, Tool::Make) => (AskedKind::OtherGoal, &["GNUmakefile", "makefile", "Makefile"]),
         (Role::Goals, Tool::Ninja) => (AskedKind::OtherGoal, &["build.ninja"]),
         (Role::Goals, Tool::Just) => (AskedKind::OtherGoal, &["justfile", ".justfile", "Justfile"]),
         _ => return None,
     };
+    let given = layer.file.is_some();
     let files = match layer.file {
         Some(file) => vec![file],
         None => usual.iter().map(|f| (*f).to_owned()).collect(),
     };
-    Some(Asked { kind, names: layer.asked, dir: layer.dir, files, lenient: layer.lenient })
+    Some(Asked { kind, names: layer.asked, dir: layer.dir, files, given, lenient: layer.lenient })
 }
 
 /// Which facts classifying a step depends on, and dropping it.

@@ -485,8 +485,10 @@ fn what_a_command_asks_for() {
         ("npm --prefix web test", Some((Script, "test", Some("web/package.json")))),
         ("npm run x -w a", Some((Script, "x", None))),
         ("env CI=1 make x y", Some((MakeGoal, "x y", Some(makefiles)))),
-        // What goals there are is known of the usual files alone.
-        ("make -f b.mk x", Some((OtherGoal, "x", Some("b.mk")))),
+        ("make -f b.mk ./x", Some((MakeGoal, "x", Some("b.mk")))),
+        // What goals there are is known of one file alone, and of what nothing else adds to.
+        ("make -f a.mk -f b.mk x", Some((OtherGoal, "x", Some("b.mk")))),
+        ("env MAKEFLAGS=-k make x", Some((OtherGoal, "x", Some(makefiles)))),
         ("make --eval=x:y x", Some((OtherGoal, "x", Some(makefiles)))),
         ("make -E x:y x", Some((OtherGoal, "x", Some(makefiles)))),
         ("ninja -C out a", Some((OtherGoal, "a", Some("out/build.ninja")))),

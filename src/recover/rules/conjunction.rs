@@ -1,16 +1,15 @@
-//! Which steps does a conjunction `cd a && b && c` stand for?
+//! Which steps does a conjunction `cd a && export B=1 && c` stand for?
 
 use super::Case;
-use crate::base::command::{Link, is_env_name, to_text};
-use crate::base::path::RepoPath;
+use crate::base::carried::Carried;
+use crate::base::command::{Link, to_text};
 use crate::plan::Step;
 use crate::recover::rewrite::{Change, positions, replace_predecessor};
 use std::collections::BTreeSet;
 
-/// Whether the first part of the step's conjunction is a `cd`. `None` for a step without conjunction.
-pub(super) fn begins_with_cd(step: &Step) -> Option<bool> {
-    let first = step.unsupported.as_ref()?.chain.first()?;
-    Some(matches!(first, Link::ChangeDirectory { .. }))
+/// Whether the first part of the step's conjunction is a `cd` or an `export`. `None` for a step without conjunction.
+pub(super) fn begins_with_carried(step: &Step) -> Option<bool> {
+    Some(step.unsupported.as_ref()?.chain.first()?.is_carried())
 }
 
 /// The steps that the parts stand for, still with the step's own id and constraints.
@@ -20,56 +19,36 @@ pub(super) fn begins_with_cd(step: &Step) -> Option<bool> {
 /// (`source .env && pnpm test`): alone, the next one would be another command. And `None` when no part can be expressed.
 pub(super) fn parts(step: &Step) -> Option<Vec<Step>> {
     let chain = step.unsupported.as_ref()?.chain.as_slice();
-    if matches!(chain.last()?, Link::ChangeDirectory { .. }) {
+    if chain.last()?.is_carried() {
         return None;
     }
-    let mut dir = step.dir.clone();
+    let mut carried = Carried { dir: step.dir.clone(), env: step.env.clone() };
     let mut parts = Vec::new();
     for link in chain {
         match link {
-            Link::ChangeDirectory { cd } => dir = entered(&dir, cd.as_bytes())?,
+            Link::ChangeDirectory { .. } | Link::Export { .. } => carried.follow(link)?,
             Link::Run { argv, env } => {
-                let mut all = step.env.clone();
-                all.extend(env.clone());
-                let command = to_text(&all, argv);
+                let env = carried.env_of(env);
                 parts.push(Step {
                     argv: Some(argv.clone()),
-                    command,
-                    dir: dir.clone(),
-                    env: all,
+                    command: to_text(&env, argv),
+                    dir: carried.dir.clone(),
+                    env,
                     unsupported: None,
                     ..step.clone()
                 });
             }
-            Link::Other { text, .. } if changes_its_shell(text) => return None,
+            Link::Other { unsupported, .. } if unsupported.changes_shell => return None,
             Link::Other { text, unsupported } => parts.push(Step {
                 command: text.clone(),
-                dir: dir.clone(),
+                dir: carried.dir.clone(),
+                env: carried.env.clone(),
                 unsupported: Some((**unsupported).clone()),
                 ..step.clone()
             }),
         }
     }
     parts.iter().any(|part| part.argv.is_some()).then_some(parts)
-}
-
-/// What a shell does to itself (POSIX, "Special Built-In Utilities", and what bash adds).
-const SHELL_STATE: &[&str] = &[
-    ".", "alias", "builtin", "cd", "command", "declare", "eval", "exec", "exit", "export", "local", "popd", "pushd",
-    "read", "readonly", "return", "set", "shift", "shopt", "source", "times", "trap", "typeset", "ulimit", "umask",
-    "unalias", "unset",
-];
-
-fn changes_its_shell(text: &str) -> bool {
-    let first = text.split_whitespace().next().unwrap_or_default();
-    // However it is quoted, it is the same word.
-    let first: String = first.chars().filter(|c| !matches!(c, '"' | '\'' | '\\')).collect();
-    SHELL_STATE.contains(&first.as_str()) || first.split_once('=').is_some_and(|(name, _)| is_env_name(name))
-}
-
-fn entered(dir: &RepoPath, to: &[u8]) -> Option<RepoPath> {
-    let only_a_shell_knows = matches!(to, [] | [b'-' | b'~', ..]);
-    if only_a_shell_knows { None } else { dir.join(to).ok() }
 }
 
 /// Puts the parts in the place of the step. A single one keeps its id; several get `id-1`, `id-2` and so on, each needs the
@@ -130,25 +109,28 @@ mod tests {
     use super::*;
     use crate::base::command::{Command, Unsupported, UnsupportedReason};
     use crate::base::word::Word;
-    use crate::recover::bare::{bare_plan, given, plan_of_lines};
+    use crate::recover::bare::{bare_plan, given, link, plan_of_lines};
     use crate::recover::{FailureCode, Recovery, recover};
 
     fn chained(parts: &[&str]) -> Step {
-        let link = |part: &&str| match part.strip_prefix("cd ") {
-            Some(dir) => Link::ChangeDirectory { cd: Word::from(dir) },
-            None => Link::Run { argv: part.split(' ').map(Word::from).collect(), env: Default::default() },
+        let chain = parts.iter().map(|part| link(part)).collect();
+        let unsupported = Unsupported {
+            chain,
+            changes_shell: false,
+            offset: 0,
+            reason: UnsupportedReason::Operator,
+            text: "&&".to_owned(),
         };
-        let chain = parts.iter().map(link).collect();
-        let unsupported = Unsupported { chain, offset: 0, reason: UnsupportedReason::Operator, text: "&&".to_owned() };
         bare_plan(&[Command::Unsupported { text: parts.join(" && "), unsupported }]).steps.remove(0)
     }
 
     #[test]
     fn parts_that_stay_unsupported() {
-        let other = |text: &str| Link::Other {
+        let other = |text: &str, changes: bool| Link::Other {
             text: text.to_owned(),
             unsupported: Box::new(Unsupported {
                 chain: Vec::new(),
+                changes_shell: changes,
                 offset: 0,
                 reason: UnsupportedReason::Operator,
                 text: String::new(),
@@ -166,7 +148,7 @@ mod tests {
             ("export CI=1", false),
         ] {
             let mut step = chained(&["x", "y"]);
-            step.unsupported.as_mut().unwrap().chain.insert(0, other(text));
+            step.unsupported.as_mut().unwrap().chain.insert(0, other(text, !splits));
             let got = parts(&step);
             assert_eq!(got.is_some(), splits, "{text}");
             let Some(got) = got else { continue };
@@ -226,6 +208,10 @@ mod tests {
             (&["cd ~", "x"], None),
             (&["x", "cd d"], None),
             (&["cd d"], None),
+            (&["export A=1", "x", "B=2 y"], Some("A=1 x@. A=1 B=2 y@.")),
+            (&["export A=1", "cd d", "A=2 x"], Some("A=2 x@d")),
+            (&["export CDPATH=/", "cd d", "x"], None),
+            (&["x", "export A=1"], None),
         ] {
             let got = parts(&chained(chain))
                 .map(|steps| steps.iter().map(|s| format!("{}@{}", s.command, s.dir)).collect::<Vec<_>>().join(" "));

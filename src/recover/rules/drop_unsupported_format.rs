@@ -27,8 +27,13 @@ fn rewrite(case: &Case<'_>) -> Option<Result<Change, String>> {
 }
 
 fn example() -> Example {
-    let unsupported =
-        Unsupported { chain: Vec::new(), offset: 5, reason: UnsupportedReason::Operator, text: "|".to_owned() };
+    let unsupported = Unsupported {
+        chain: Vec::new(),
+        changes_shell: false,
+        offset: 5,
+        reason: UnsupportedReason::Operator,
+        text: "|".to_owned(),
+    };
     let piped = Command::Unsupported { text: "make | tee log".to_owned(), unsupported };
     let mut before = plan_of_words(&["", "pnpm lint"]);
     if let (Some(first), Some(step)) = (before.steps.first_mut(), bare_plan(&[piped]).steps.first()) {

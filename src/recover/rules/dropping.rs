@@ -73,6 +73,10 @@ fn refusal(plan: &Plan, step: &Step, code: FailureCode, facts: &Facts) -> Option
     if step.origin == Origin::Contract && !step.optional && !plan.policy.recover_contract {
         return Some(format!("`{}` is a check of the contract, and not `optional`", step.id));
     }
+    if step.unsupported.as_ref().is_some_and(|u| u.changes_shell) {
+        let command = crate::base::word::visible(step.command.as_bytes());
+        return Some(format!("`{command}` changes the shell, and with it what the commands behind it mean"));
+    }
     match code {
         FailureCode::MissingScript | FailureCode::MissingMakeTarget => {
             let asked = asked(step)?;
@@ -103,7 +107,9 @@ fn declared_before(asked: &Asked, facts: &Facts) -> Option<String> {
     let [_, base] = asked.questions()?;
     let name = asked.names.iter().find(|name| {
         // A goal that still is declared is not the one that is missing.
-        facts.holds(&base, name.as_bytes()) == Certainty::Yes && !still_declared(asked, facts, name)
+        let declares =
+            facts.holds(&base, name.as_bytes()) == Certainty::Yes || facts.has_pattern(&base, name.as_bytes());
+        declares && !still_declared(asked, facts, name)
     })?;
     Some(format!("the base revision declares `{}`", crate::base::word::visible(name.as_bytes())))
 }

@@ -1,6 +1,6 @@
-//! When is `cd d && a` the command `a` with `dir d`?
+//! When is `cd d && a` the command `a` with `dir d`, and what becomes of a `cd` that is a command of its own?
 
-use super::{Case, Example, Rule, conjunction};
+use super::{Case, Example, Rule, carrying, conjunction};
 use crate::base::command::{Command, Link, Unsupported, UnsupportedReason};
 use crate::base::path::RepoPath;
 use crate::base::word::Word;
@@ -9,8 +9,9 @@ use crate::recover::bare::{bare_plan, plan_of_words};
 use crate::recover::rewrite::Change;
 use crate::recover::{Failure, FailureCode};
 
-/// A leading `cd` inside the repository moves into the `dir` of what stands behind it. Of several commands behind it each
-/// becomes a step, as with `split-conjunction`.
+/// A leading `cd` inside the repository moves into the `dir` of what stands behind it, and an `export` into its `env`. Of several
+/// commands behind it each becomes a step, as with `split-conjunction`. In a bare list a `cd` or an `export` alone moves into all
+/// commands behind it.
 pub const RULE: Rule = Rule {
     name: "hoist-directory",
     fires_on: FailureCode::UnsupportedFormat,
@@ -21,8 +22,14 @@ pub const RULE: Rule = Rule {
 };
 
 fn rewrite(case: &Case<'_>) -> Option<Result<Change, String>> {
-    if !conjunction::begins_with_cd(case.step)? {
+    if !conjunction::begins_with_carried(case.step)? {
         return None;
+    }
+    if let Some(done) = carrying::carry(case) {
+        return Some(done);
+    }
+    if let Some(reason) = carrying::stands_before(case) {
+        return Some(Err(reason));
     }
     let parts = conjunction::parts(case.step)?;
     Some(Ok(conjunction::put_in_place(case, parts)))
@@ -34,6 +41,7 @@ fn example() -> Example {
             Link::ChangeDirectory { cd: Word::from("apps/web") },
             Link::Run { argv: ["pnpm", "test"].map(Word::from).to_vec(), env: Default::default() },
         ],
+        changes_shell: false,
         offset: 12,
         reason: UnsupportedReason::Operator,
         text: "&&".to_owned(),

@@ -1,5 +1,6 @@
 //! Which rewrite rules are there, and in which order are they tried?
 
+mod carrying;
 mod conjunction;
 pub mod drop_missing_make_target;
 pub mod drop_missing_script;

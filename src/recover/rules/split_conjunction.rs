@@ -1,6 +1,6 @@
 //! When is `a && b` two steps?
 
-use super::{Case, Example, Rule, conjunction};
+use super::{Case, Example, Rule, carrying, conjunction};
 use crate::base::command::{Command, Link, Unsupported, UnsupportedReason};
 use crate::base::word::Word;
 use crate::plan::Coverage;
@@ -20,8 +20,11 @@ pub const RULE: Rule = Rule {
 };
 
 fn rewrite(case: &Case<'_>) -> Option<Result<Change, String>> {
-    if conjunction::begins_with_cd(case.step)? {
+    if conjunction::begins_with_carried(case.step)? {
         return None;
+    }
+    if let Some(reason) = carrying::stands_before(case) {
+        return Some(Err(reason));
     }
     let parts = conjunction::parts(case.step)?;
     Some(Ok(conjunction::put_in_place(case, parts)))
@@ -31,6 +34,7 @@ fn example() -> Example {
     let run = |words: [&str; 2]| Link::Run { argv: words.map(Word::from).to_vec(), env: Default::default() };
     let unsupported = Unsupported {
         chain: vec![run(["pnpm", "build"]), run(["pnpm", "test"])],
+        changes_shell: false,
         offset: 11,
         reason: UnsupportedReason::Operator,
         text: "&&".to_owned(),

@@ -1,6 +1,8 @@
 //! Which goals do make, ninja and just have to reach, and where?
 
 use super::{Layer, Role, Words, moved, skip_options, value};
+use crate::base::word::Word;
+use crate::plan::Step;
 
 /// Short options of GNU make that take a value (its manual, "Summary of Options"); `j` and `l` only when a number follows.
 const MAKE_SHORT: &str = "CfIoWE";
@@ -27,7 +29,7 @@ pub(super) fn make(rest: Words<'_>, layer: Layer) -> Layer {
         let number = next.is_some_and(|w| w.starts_with(|c: char| c.is_ascii_digit()));
         if only_goals || !word.starts_with('-') || word == "-" {
             if !word.contains('=') {
-                layer.asked.push(word.clone());
+                layer.asked.push(goal(word).to_owned());
             }
         } else if word == "--" {
             only_goals = true;
@@ -58,10 +60,41 @@ pub(super) fn make(rest: Words<'_>, layer: Layer) -> Layer {
     layer
 }
 
+/// Make passes over a leading `./` of a goal.
+fn goal(word: &str) -> &str {
+    let mut goal = word;
+    while let Some(rest) = goal.strip_prefix("./").map(|rest| rest.trim_start_matches('/')).filter(|r| !r.is_empty()) {
+        goal = rest;
+    }
+    goal
+}
+
+/// Variables that change what make reads, or where it looks.
+const STEERING: [&str; 4] = ["MAKEFILES", "MAKEFLAGS", "GNUMAKEFLAGS", "VPATH"];
+
+/// Whether the step gives make such a variable: in front of the command, by `env`, as an operand, or from the caller's environment.
+pub(super) fn is_steered(step: &Step) -> bool {
+    let sets = |word: &Word| {
+        let word = String::from_utf8_lossy(word.as_bytes()).into_owned();
+        STEERING.iter().any(|name| word.contains(&format!("{name}=")) || word.contains(&format!("{name}:=")))
+    };
+    let passes = |wanted: &String| {
+        let (begin, any) = wanted.split_once('*').map_or((wanted.as_str(), false), |(begin, _)| (begin, true));
+        STEERING.iter().any(|name| if any { name.starts_with(begin) } else { *name == begin })
+    };
+    step.env.keys().any(|name| STEERING.contains(&name.as_str()))
+        || step.argv.iter().flatten().any(sets)
+        || step.pass_env.iter().any(passes)
+}
+
 fn make_option(layer: &mut Layer, name: &str, value: Option<&str>) {
     match (name, value) {
         ("-C" | "--directory", Some(to)) => layer.dir = moved(&layer.dir, to),
-        ("-f" | "--file" | "--makefile", Some(file)) => layer.file = Some(file.to_owned()),
+        ("-f" | "--file" | "--makefile", Some(file)) => {
+            // Of several each has its goals, and one on standard input is not there to be read.
+            layer.lenient |= layer.file.is_some() || file == "-";
+            layer.file = Some(file.to_owned());
+        }
         // Goals may come from there.
         ("-E" | "--eval", _) => layer.lenient = true,
         _ => {}

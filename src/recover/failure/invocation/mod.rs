@@ -9,7 +9,7 @@ mod package_manager;
 use crate::base::path::RepoPath;
 use crate::base::word::Word;
 use crate::plan::Step;
-use builder::{just, make, ninja};
+use builder::{is_steered, just, make, ninja};
 use package_manager::{bun, npm, pnpm, script, yarn};
 
 /// The tools whose words are known.
@@ -96,7 +96,11 @@ const DEEPEST: usize = 8;
 /// The layers of a step's command, outermost first. None without an argument vector.
 pub(super) fn layers_of(step: &Step) -> Vec<Layer> {
     let words: Vec<String> = step.argv.iter().flatten().map(lossy).collect();
-    layers(&words, Some(&step.dir))
+    let mut layers = layers(&words, Some(&step.dir));
+    if layers.iter().any(|l| l.tool == Tool::Make) && is_steered(step) {
+        layers.iter_mut().filter(|l| l.tool == Tool::Make).for_each(|l| l.lenient = true);
+    }
+    layers
 }
 
 fn lossy(word: &Word) -> String {

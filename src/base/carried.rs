@@ -1,0 +1,151 @@
+//! What do the `cd` and `export` of a list of commands mean for the commands behind them?
+
+use super::command::{Command, Env, Link, Unsupported};
+use super::path::RepoPath;
+
+/// What the `cd` and `export` of a list have changed for the commands behind them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Carried {
+    /// Where they run.
+    pub dir: RepoPath,
+    /// The variables that they have, beside their own.
+    pub env: Env,
+}
+
+impl Default for Carried {
+    fn default() -> Self {
+        Self { dir: RepoPath::root(), env: Env::new() }
+    }
+}
+
+impl Carried {
+    /// What the command becomes where it stands behind what was carried: its own variables win.
+    #[must_use]
+    pub fn env_of(&self, own: &Env) -> Env {
+        let mut all = self.env.clone();
+        all.extend(own.clone());
+        all
+    }
+
+    /// Follows a part. `None` when it is no `cd` or `export`, leaves the repository, or goes where only a shell knows (`cd`,
+    /// `cd -`, `cd ~`, any with a `CDPATH`).
+    pub fn follow(&mut self, link: &Link) -> Option<()> {
+        match link {
+            Link::ChangeDirectory { cd } => {
+                let only_a_shell_knows = matches!(cd.as_bytes(), [] | [b'-' | b'~', ..]);
+                if only_a_shell_knows || self.env.contains_key("CDPATH") {
+                    return None;
+                }
+                self.dir = self.dir.join(cd.as_bytes()).ok()?;
+            }
+            Link::Export { export } => self.env.extend(export.clone()),
+            Link::Run { .. } | Link::Other { .. } => return None,
+        }
+        Some(())
+    }
+
+    /// Follows a text of a list that consists of nothing but `cd` and `export`. `None` when there is anything else in it, or
+    /// something that cannot be followed; then nothing has changed.
+    pub fn follow_all(&mut self, unsupported: &Unsupported) -> Option<()> {
+        if unsupported.chain.is_empty() {
+            return None;
+        }
+        let mut next = self.clone();
+        unsupported.chain.iter().try_for_each(|link| next.follow(link))?;
+        *self = next;
+        Some(())
+    }
+}
+
+/// A list of commands, read as one shell would read it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Listed {
+    /// Which of them run, where and with which exported variables.
+    pub commands: Vec<(usize, Carried)>,
+    /// Each `cd` and `export` that was carried into the commands behind it.
+    pub gone: Vec<usize>,
+}
+
+/// Carries each `cd` and `export` that stands alone into the commands behind it. One with nothing behind it stays what it is: no
+/// command, as does one that only a shell can follow.
+pub fn listed<'a>(list: impl IntoIterator<Item = &'a Command>) -> Listed {
+    let mut listed = Listed::default();
+    let mut carried = Carried::default();
+    let mut waiting: Vec<(usize, Carried)> = Vec::new();
+    for (index, command) in list.into_iter().enumerate() {
+        let before = carried.clone();
+        if let Command::Unsupported { unsupported, .. } = command
+            && carried.follow_all(unsupported).is_some()
+        {
+            waiting.push((index, before));
+            continue;
+        }
+        listed.gone.extend(waiting.drain(..).map(|(index, _)| index));
+        listed.commands.push((index, before));
+    }
+    listed.commands.extend(waiting);
+    listed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::command::{Piece, UnsupportedReason};
+    use crate::base::word::Word;
+
+    fn command(text: &str) -> Command {
+        let link = |part: &str| match part.split_once(' ') {
+            Some(("cd", dir)) => Link::ChangeDirectory { cd: Word::from(dir) },
+            Some(("export", pair)) => {
+                let (name, value) = pair.split_once('=').unwrap();
+                Link::Export { export: Env::from([(name.to_owned(), Word::from(value))]) }
+            }
+            _ => Link::Run { argv: vec![Word::from(part)], env: Env::new() },
+        };
+        let chain: Vec<Link> = text.split(" && ").map(link).collect();
+        match chain.as_slice() {
+            [Link::Run { argv, env }] => {
+                Command::Argv { env: env.clone(), pieces: argv.iter().cloned().map(Piece::Word).collect() }
+            }
+            _ => Command::Unsupported {
+                text: text.to_owned(),
+                unsupported: Unsupported {
+                    chain,
+                    changes_shell: true,
+                    offset: 0,
+                    reason: UnsupportedReason::Builtin,
+                    text: String::new(),
+                },
+            },
+        }
+    }
+
+    #[test]
+    fn lists() {
+        for (list, want, gone) in [
+            (&["a"][..], "0@.", &[][..]),
+            (&["cd d", "a"], "1@d", &[0]),
+            (&["a", "cd d", "b", "cd ../e", "c"], "0@. 2@d 4@e", &[1, 3]),
+            (&["export A=1", "a", "cd d", "export A=2", "b"], "1@.A=1 4@dA=2", &[0, 2, 3]),
+            (&["cd a && export B=1", "c"], "1@aB=1", &[0]),
+            // Nothing stands behind it, or it leads outside: it stays, and is no command.
+            (&["a", "cd d"], "0@. 1@.", &[]),
+            (&["cd d", "a", "cd e", "cd f"], "1@d 2@d 3@d/e", &[0]),
+            (&["cd ..", "a"], "0@. 1@.", &[]),
+            (&["cd d", "cd /tmp", "a"], "1@d 2@d", &[0]),
+            (&["cd a && cd ../..", "b"], "0@. 1@.", &[]),
+            (&["export CDPATH=x", "cd d", "a"], "1@.CDPATH=x 2@.CDPATH=x", &[0]),
+            // A conjunction with a command is that command's own affair.
+            (&["cd d && a", "b"], "0@. 1@.", &[]),
+        ] {
+            let commands: Vec<Command> = list.iter().map(|text| command(text)).collect();
+            let got = listed(&commands);
+            let shown = |(index, carried): &(usize, Carried)| {
+                let env: String = carried.env.iter().map(|(n, v)| format!("{n}={}", v.as_str().unwrap())).collect();
+                format!("{index}@{}{env}", carried.dir)
+            };
+            assert_eq!(got.commands.iter().map(shown).collect::<Vec<_>>().join(" "), want, "{list:?}");
+            assert_eq!(got.gone, gone, "{list:?}");
+        }
+    }
+}

@@ -1,0 +1,500 @@
+//! Does a text change the shell that reads it, so that what comes after it would run in another way?
+//!
+//! Read for texts that the grammar refuses, to know what must not be dropped. In doubt the answer is yes.
+
+/// Builtins that change the shell: its directory, its variables, its options, its words, or whether it goes on at all.
+const CHANGING: &[&str] = &[
+    ".",
+    "alias",
+    "autoload",
+    "bind",
+    "cd",
+    "chdir",
+    "complete",
+    "declare",
+    "emulate",
+    "enable",
+    "eval",
+    "exec",
+    "export",
+    "float",
+    "getopts",
+    "integer",
+    "let",
+    "local",
+    "mapfile",
+    "popd",
+    "pushd",
+    "read",
+    "readarray",
+    "readonly",
+    "set",
+    "setenv",
+    "setopt",
+    "shift",
+    "shopt",
+    "source",
+    "suspend",
+    "trap",
+    "typeset",
+    "ulimit",
+    "umask",
+    "unalias",
+    "unfunction",
+    "unset",
+    "unsetenv",
+    "unsetopt",
+];
+
+/// Words that stand in front of a command and leave it one of this shell.
+const BEFORE: &[&str] =
+    &["!", "builtin", "command", "do", "elif", "else", "if", "noglob", "then", "time", "until", "while", "{", "}"];
+
+/// What the simple commands of a text, taken together, do to the shell that runs them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Changes {
+    /// Nothing: the text may go, and what comes after it is the same.
+    Nothing,
+    /// One of several commands changes it.
+    Partly,
+    /// There is no command in it that does anything else, but for ending the shell.
+    Only,
+}
+
+/// What a text does to the shell that reads it.
+pub(super) fn changes(text: &str) -> Changes {
+    let mut reader = Reader { bytes: text.as_bytes(), at: 0, depth: 0, words: Vec::new(), found: Vec::new() };
+    reader.read();
+    if reader.found.iter().all(|done| *done == Done::Other) {
+        return Changes::Nothing;
+    }
+    if reader.found.iter().all(|done| *done == Done::Changed) { Changes::Only } else { Changes::Partly }
+}
+
+/// What a simple command has done to its shell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Done {
+    /// Nothing.
+    Other,
+    /// It is another one now.
+    Changed,
+    /// It has ended, with a code that is the command's own.
+    Ended,
+}
+
+/// Builtins that end a shell, or what it reads.
+const ENDING: &[&str] = &["exit", "logout", "return"];
+
+/// One word of a simple command.
+#[derive(Default)]
+struct Said {
+    text: Vec<u8>,
+    /// Whether anything of it was quoted, and from which byte on: what is quoted is no assignment's name.
+    quoted: bool,
+    plain: usize,
+    /// Whether the shell puts something into it.
+    expands: bool,
+    /// Whether expanding it sets a variable: `${X:=a}`, `$((X += 1))`.
+    assigns: bool,
+}
+
+impl Said {
+    fn quote(&mut self) {
+        if !self.quoted {
+            (self.quoted, self.plain) = (true, self.text.len());
+        }
+    }
+}
+
+struct Reader<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    /// How many `(…)` are open: what is in them is another shell's.
+    depth: usize,
+    /// The words of the command that is being read.
+    words: Vec<Said>,
+    /// What each simple command has done to this shell.
+    found: Vec<Done>,
+}
+
+impl Reader<'_> {
+    fn byte(&self, ahead: usize) -> Option<u8> {
+        self.bytes.get(self.at + ahead).copied()
+    }
+
+    fn read(&mut self) {
+        while let Some(byte) = self.byte(0) {
+            match byte {
+                b' ' | b'\t' | b'\r' => self.at += 1,
+                b'\n' | b';' => self.end(false, 1),
+                b'&' if self.byte(1) == Some(b'&') => self.end(false, 2),
+                // bash: both streams go to a file.
+                b'&' if self.byte(1) == Some(b'>') => {
+                    self.at += 1;
+                    self.redirection();
+                }
+                // What goes on in the background is another shell's.
+                b'&' => self.end(true, 1),
+                b'|' if self.byte(1) == Some(b'|') => self.end(false, 2),
+                // So is what writes into a pipe.
+                b'|' => self.end(true, 1),
+                b'(' => self.open(),
+                b')' => {
+                    self.end(false, 1);
+                    self.depth = self.depth.saturating_sub(1);
+                }
+                b'#' => {
+                    let line = self.bytes.get(self.at..).unwrap_or_default();
+                    self.at += line.iter().position(|b| *b == b'\n').unwrap_or(line.len());
+                }
+                b'<' | b'>' => self.redirection(),
+                _ => {
+                    let word = self.word();
+                    self.words.push(word);
+                }
+            }
+        }
+        self.end(false, 0);
+    }
+
+    /// `(`: another shell, unless it makes the word before it a function's name, or is the first of `((`, arithmetic.
+    fn open(&mut self) {
+        let arithmetic = self.words.is_empty() && self.byte(1) == Some(b'(');
+        if self.depth == 0 && (arithmetic || !self.words.is_empty()) {
+            self.found.push(Done::Changed);
+        }
+        self.words.clear();
+        self.depth += 1;
+        self.at += 1;
+    }
+
+    /// A redirection is no word, and neither is what it names.
+    fn redirection(&mut self) {
+        let adjacent = |b: &u8| b.is_ascii_digit() || *b == b'}';
+        let adjacent = self.at.checked_sub(1).and_then(|at| self.bytes.get(at)).is_some_and(adjacent);
+        if let Some(last) = self.words.last_mut().filter(|w| adjacent && !w.quoted) {
+            if last.text.iter().all(u8::is_ascii_digit) {
+                self.words.pop();
+            } else if last.text.starts_with(b"{") {
+                // `{NAME}>file` sets the variable.
+                last.assigns = true;
+            }
+        }
+        while matches!(self.byte(0), Some(b'<' | b'>' | b'&' | b'|' | b'-')) {
+            self.at += 1;
+        }
+        while matches!(self.byte(0), Some(b' ' | b'\t')) {
+            self.at += 1;
+        }
+        if !matches!(self.byte(0), None | Some(b'\n' | b';' | b'&' | b'|' | b'(' | b')')) {
+            let _ = self.word();
+        }
+    }
+
+    /// The end of a simple command, and of the operator behind it.
+    fn end(&mut self, elsewhere: bool, length: usize) {
+        self.at += length;
+        let words = std::mem::take(&mut self.words);
+        if !words.is_empty() {
+            let ours = self.depth == 0 && !elsewhere;
+            self.found.push(if ours { done_by(&words) } else { Done::Other });
+        }
+    }
+
+    fn word(&mut self) -> Said {
+        let mut word = Said::default();
+        while let Some(byte) = self.byte(0) {
+            match byte {
+                b' ' | b'\t' | b'\r' | b'\n' | b';' | b'&' | b'|' | b'(' | b')' | b'<' | b'>' => break,
+                b'\'' => self.quoted(&mut word, false),
+                b'"' => self.double(&mut word),
+                b'\\' => {
+                    word.quote();
+                    word.text.extend(self.byte(1).filter(|b| *b != b'\n'));
+                    self.at += 2;
+                }
+                b'$' if self.byte(1) == Some(b'\'') => {
+                    self.at += 1;
+                    self.quoted(&mut word, true);
+                }
+                b'$' | b'`' => self.expansion(&mut word),
+                _ => {
+                    word.text.push(byte);
+                    self.at += 1;
+                }
+            }
+        }
+        word
+    }
+
+    /// `'…'`, and `$'…'` with its escapes.
+    fn quoted(&mut self, word: &mut Said, escapes: bool) {
+        word.quote();
+        self.at += 1;
+        while let Some(byte) = self.byte(0) {
+            self.at += 1;
+            match byte {
+                b'\'' => return,
+                b'\\' if escapes => {
+                    // What an escape stands for is not looked at.
+                    word.expands = true;
+                    self.at += 1;
+                }
+                _ => word.text.push(byte),
+            }
+        }
+    }
+
+    fn double(&mut self, word: &mut Said) {
+        word.quote();
+        self.at += 1;
+        while let Some(byte) = self.byte(0) {
+            match byte {
+                b'"' => {
+                    self.at += 1;
+                    return;
+                }
+                b'\\' => {
+                    word.text.extend(self.byte(1));
+                    self.at += 2;
+                }
+                b'$' | b'`' => self.expansion(word),
+                _ => {
+                    word.text.push(byte);
+                    self.at += 1;
+                }
+            }
+        }
+    }
+
+    /// `$X`, `${…}`, `$(…)`, `$((…))`, `` `…` ``: passed over as a whole.
+    fn expansion(&mut self, word: &mut Said) {
+        let start = self.at;
+        let (open, close) = match (self.byte(0), self.byte(1)) {
+            (Some(b'$'), Some(b'{')) => (b'{', b'}'),
+            (Some(b'$'), Some(b'(')) => (b'(', b')'),
+            (Some(b'$'), Some(b'[')) => (b'[', b']'),
+            (Some(b'`'), _) => (b'`', b'`'),
+            _ => {
+                let name = |b: Option<u8>| b.is_some_and(|b| b.is_ascii_alphanumeric() || b"_?!#@*$-".contains(&b));
+                word.expands |= name(self.byte(1));
+                word.text.push(b'$');
+                self.at += 1;
+                return;
+            }
+        };
+        word.expands = true;
+        self.at += if open == b'`' { 1 } else { 2 };
+        let mut depth = 1_usize;
+        while let Some(byte) = self.byte(0).filter(|_| depth > 0) {
+            self.at += 1;
+            match byte {
+                b'\\' => self.at += 1,
+                b'\'' if open == b'(' => {
+                    let rest = self.bytes.get(self.at..).unwrap_or_default();
+                    self.at += rest.iter().position(|b| *b == b'\'').map_or(rest.len(), |n| n + 1);
+                }
+                _ if byte == close => depth -= 1,
+                _ if byte == open => depth += 1,
+                _ => {}
+            }
+        }
+        let inside = self.bytes.get(start..self.at.min(self.bytes.len())).unwrap_or_default();
+        let has = |part: &[u8]| inside.windows(part.len()).any(|w| w == part);
+        let arithmetic = (open == b'[' || inside.starts_with(b"$((")) && (has(b"=") || has(b"++") || has(b"--"));
+        word.assigns |= arithmetic || (open == b'{' && has(b"="));
+    }
+}
+
+/// What a simple command of these words does to the shell that runs it.
+fn done_by(words: &[Said]) -> Done {
+    // `[[ a =~ b ]]` remembers what matched.
+    if words.iter().any(|w| w.assigns || (!w.quoted && w.text == b"=~")) {
+        return Done::Changed;
+    }
+    let is_before = |w: &Said| !w.expands && BEFORE.iter().any(|b| b.as_bytes() == w.text);
+    let is_option = |w: &Said| !w.expands && w.text.starts_with(b"-");
+    let mut rest = words.iter().peekable();
+    let (mut assigned, mut before) = (false, false);
+    loop {
+        if rest.next_if(|w| is_assignment(w)).is_some() {
+            assigned = true;
+        } else if let Some(word) = rest.next_if(|w| is_before(w)) {
+            before = true;
+            // `command -v make` only looks; `command cd web` does not.
+            let looks = |w: &&Said| matches!(w.text.as_slice(), b"-v" | b"-V");
+            if word.text == b"command" && rest.peek().is_some_and(looks) {
+                return Done::Other;
+            }
+        } else if !before || rest.next_if(|w| is_option(w)).is_none() {
+            break;
+        }
+    }
+    let Some(first) = rest.next() else { return if assigned { Done::Changed } else { Done::Other } };
+    let changes = match first.text.as_slice() {
+        // It may be any command.
+        _ if first.expands => true,
+        name if ENDING.iter().any(|b| b.as_bytes() == name) => return Done::Ended,
+        b"printf" => rest.next().is_some_and(|w| w.text.starts_with(b"-v")),
+        b"for" | b"select" | b"function" | b"coproc" => true,
+        name => is_changing(name),
+    };
+    if changes { Done::Changed } else { Done::Other }
+}
+
+fn is_changing(name: &[u8]) -> bool {
+    CHANGING.iter().any(|b| b.as_bytes() == name)
+}
+
+/// `NAME=…`, `NAME+=…`, `NAME[…]=…`.
+fn is_assignment(word: &Said) -> bool {
+    let Some(at) = word.text.iter().position(|b| *b == b'=') else { return false };
+    if word.quoted && word.plain <= at {
+        return false;
+    }
+    let name = word.text.get(..at).unwrap_or_default();
+    let name = name.strip_suffix(b"+").unwrap_or(name);
+    let name = name.split(|b| *b == b'[').next().unwrap_or_default();
+    name.first().is_some_and(|b| b.is_ascii_alphabetic() || *b == b'_')
+        && name.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_changes_a_shell() {
+        for text in [
+            "cd d",
+            "  cd d",
+            "cd",
+            "'cd' ~",
+            "\\cd -",
+            "c\"d\" x",
+            "pushd web",
+            "popd",
+            "export CI=1",
+            "export CI=$X",
+            "export",
+            "A=1",
+            "PATH=$PWD/bin:$PATH",
+            "A+=1",
+            "A=1 B=2",
+            "A=1 export B=2",
+            "set -e",
+            "set -euo pipefail",
+            "source .env",
+            ". ./env.sh",
+            "eval \"$(ssh-agent)\"",
+            "umask 022",
+            "ulimit -n 10",
+            "alias a=b",
+            "unalias a",
+            "trap 'x; y' EXIT",
+            "exec make",
+            "exec > log",
+            "unset CI",
+            "readonly A=1",
+            "exit 1",
+            "shopt -s globstar",
+            "builtin cd x",
+            "command cd x",
+            "command -p cd x",
+            "time cd x",
+            "! cd x",
+            "> log cd x",
+            "2>/dev/null cd x",
+            "cd x 2>&1 >log",
+            "cd x &>log",
+            "true {fd}>log",
+            "$CMD",
+            "\"$CMD\" x",
+            "`tool env`",
+            "$(tool env)",
+            ": ${X:=1}",
+            "echo $((X += 1))",
+            "read x",
+            "printf -v X a",
+            "f() { make; }",
+            "((X = 1))",
+            "function f { make; }",
+            "for x in a b; do echo $x; done",
+            "cd a; cd b",
+            "cd a && export B=1",
+            "cd x # behind",
+            "[[ a =~ b ]]",
+            "[[ -n a && a =~ b ]]",
+            "echo \"$[X = 1]\"",
+            "builtin -- cd x",
+            "command command cd x",
+            "time -p cd x",
+            "setenv A 1",
+        ] {
+            assert_ne!(changes(text), Changes::Nothing, "{text}");
+        }
+        for (text, only) in [("cd a", true), ("cd a; set -e", true), ("exit 1", false), ("cd a; exit 1", false)] {
+            assert_eq!(changes(text) == Changes::Only, only, "{text}");
+        }
+        for text in [
+            "cd a; make",
+            "make && cd b",
+            "make\ncd b",
+            "if true; then cd b; fi",
+            "test -d x || cd y",
+            "cat a | read x",
+            "{ make; cd b; }",
+            "make & cd b",
+        ] {
+            assert_eq!(changes(text), Changes::Partly, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_leaves_it_as_it_is() {
+        for text in [
+            "",
+            " ",
+            "# cd x",
+            "make",
+            "make | tee log",
+            "echo cd x",
+            "echo 'a; cd b'",
+            "echo \"a; cd b\" | cat",
+            "(cd web && make)",
+            "( cd web; export A=1 ); make",
+            "cd x | cat",
+            "source .env | tee log",
+            "cd x & make",
+            "A=1 make > log",
+            "A=$B make",
+            "echo $HOME ${A:-b}",
+            "echo $(cd web && pwd)",
+            "echo `cd web`",
+            "make > cd",
+            "make 2>&1",
+            "command -v node | cat",
+            "command make > log",
+            "! make",
+            "test \"$(a)\" = b",
+            "a || b",
+            "echo a\\;cd b",
+            "printf '%s' -v | cat",
+            "[[ a == b ]]",
+            "echo $",
+            "'A'=1",
+            "A\\=1",
+        ] {
+            assert_eq!(changes(text), Changes::Nothing, "{text}");
+        }
+    }
+
+    #[test]
+    fn any_text_is_read_to_its_end() {
+        for text in
+            ["'", "\"", "\\", "$", "${", "$(", "$((", "`", "(", ")", "((", "$'\\", "a(", "<", ">&", "2>", "&&", "\"\\"]
+        {
+            let _ = changes(text);
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! What becomes of a `cd` or an `export` that is a command of its own in a list?
+//!
+//! When a plan is compiled, both are carried into the commands of its request. Here it is a bare list that is repaired.
+
+use super::Case;
+use crate::base::carried::Carried;
+use crate::base::command::{Env, Link, to_text};
+use crate::base::path::RepoPath;
+use crate::plan::{Origin, Plan, Step};
+use crate::recover::rewrite::{Change, positions, replace_predecessor};
+
+/// Takes the step away and gives each step behind it the directory and the variables. `None` when it is anything else, nothing
+/// stands behind it, or what it does cannot be said without a shell.
+pub(super) fn carry(case: &Case<'_>) -> Option<Result<Change, String>> {
+    let behind = case.plan.steps.get(case.index + 1..).filter(|steps| !steps.is_empty())?;
+    if !is_list(case.plan) || !is_carried(case.step) {
+        return None;
+    }
+    let mut carried = Carried { dir: case.step.dir.clone(), env: case.step.env.clone() };
+    carried.follow_all(case.step.unsupported.as_ref()?)?;
+    Some(stands_before(case).map_or_else(|| into(case, &carried, behind), Err))
+}
+
+/// Why a `cd` of this step may not be followed yet: another one before it still waits to be carried.
+pub(super) fn stands_before(case: &Case<'_>) -> Option<String> {
+    let moves = |step: &Step| {
+        let chain = step.unsupported.iter().flat_map(|u| &u.chain);
+        step.origin == Origin::Explicit && chain.into_iter().any(|l| matches!(l, Link::ChangeDirectory { .. }))
+    };
+    if !moves(case.step) {
+        return None;
+    }
+    let waits = |step: &&Step| is_carried(step) && moves(step);
+    let waiting = case.plan.steps.iter().take(case.index).find(waits)?;
+    Some(format!("`{}` stands before it, and must be carried first", waiting.id))
+}
+
+/// Whether the plan is nothing but a list of commands.
+fn is_list(plan: &Plan) -> bool {
+    plan.contract.is_none() && plan.steps.iter().all(|s| s.origin == Origin::Explicit)
+}
+
+/// Whether a step is nothing but `cd` and `export`.
+fn is_carried(step: &Step) -> bool {
+    let only = |chain: &[Link]| !chain.is_empty() && chain.iter().all(Link::is_carried);
+    step.unsupported.as_ref().is_some_and(|u| only(&u.chain))
+}
+
+fn into(case: &Case<'_>, carried: &Carried, behind: &[Step]) -> Result<Change, String> {
+    let gone = case.step;
+    if let Some(other) = case.plan.steps.iter().find(|s| s.needs.contains(&gone.id)) {
+        return Err(format!("`{}` needs it", other.id));
+    }
+    let mut env = carried.env.clone();
+    let mut steps: Vec<Step> = case.plan.steps.iter().take(case.index).cloned().collect();
+    for step in behind {
+        let mut step = step.clone();
+        step.dir = moved(&step, &gone.dir, &carried.dir)?;
+        step = with(step, &env)?;
+        // What is exported anew is not the business of this one any more.
+        let chain = step.unsupported.iter().filter(|_| is_carried(&step)).flat_map(|u| &u.chain);
+        for link in chain {
+            if let Link::Export { export } = link {
+                env.retain(|name, _| !export.contains_key(name));
+            }
+        }
+        steps.push(step);
+    }
+    let order = positions(&steps);
+    for step in &mut steps {
+        replace_predecessor(&mut step.after, &gone.id, &gone.after, &order);
+    }
+    Ok(Change { dropped: Vec::new(), steps })
+}
+
+/// The directory of a step behind one that went from one directory to another.
+fn moved(step: &Step, from: &RepoPath, to: &RepoPath) -> Result<RepoPath, String> {
+    let inner = if step.dir == *from { Some(to.clone()) } else { step.dir.below(from).and_then(|d| to.join(d).ok()) };
+    inner.ok_or_else(|| format!("`{}` runs in another directory already", step.id))
+}
+
+fn with(step: Step, carried: &Env) -> Result<Step, String> {
+    if carried.is_empty() {
+        return Ok(step);
+    }
+    let mut env = carried.clone();
+    env.extend(step.env.clone());
+    let command = match (&step.argv, &step.unsupported) {
+        (Some(argv), _) => to_text(&env, argv),
+        // Its parts will get them, and its text says so.
+        (None, Some(u)) if !u.chain.is_empty() => format!("export {} && {}", to_text(carried, &[]), step.command),
+        _ => return Err(format!("the variables cannot be given to `{}`, which needs a shell", step.id)),
+    };
+    Ok(Step { command, env, ..step })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::recover::bare::{given, plan_of_lines};
+    use crate::recover::{FailureCode, Recovery, recover};
+
+    /// `command@dir` of each step after the repair of these steps, or the refusals.
+    fn said(lines: &[&str], failed: &[usize]) -> String {
+        let mut plan = plan_of_lines(lines);
+        let failures: Vec<_> = failed.iter().map(|n| given(*n, FailureCode::UnsupportedFormat)).collect();
+        loop {
+            match recover(&plan, &failures, &Default::default()) {
+                Recovery::Rewritten { plan: next, .. } => plan = *next,
+                Recovery::Refused(list) => {
+                    return list
+                        .into_iter()
+                        .map(|r| format!("{}: {}", r.recovery_rule, r.reason))
+                        .collect::<Vec<_>>()
+                        .join("; ");
+                }
+                Recovery::NotApplicable => break,
+            }
+        }
+        plan.steps.iter().map(|s| format!("{}@{}", s.command, s.dir)).collect::<Vec<_>>().join(", ")
+    }
+
+    #[test]
+    fn what_is_carried() {
+        for (lines, failed, want) in [
+            (&["cd packages/db", "test -f marker"][..], &[1][..], "test -f marker@packages/db"),
+            (&["a", "cd d", "b", "cd ../e", "c"], &[2, 4], "a@., b@d, c@e"),
+            (&["cd d", "cd e", "c"], &[1, 2], "c@d/e"),
+            (&["cd d && cd ..", "c"], &[1], "c@."),
+            (&["export A=1", "a", "A=2 b", "export A=3", "c"], &[1, 4], "A=1 a@., A=2 b@., A=3 c@."),
+            (&["export A=1 B=2", "cd d", "a"], &[1, 2], "A=1 B=2 a@d"),
+            (&["cd d", "a && b"], &[1, 2], "a@d, b@d"),
+            (&["cd d", "cd e && a", "b"], &[1, 2], "a@d/e, b@d"),
+            (&["cd d", "a | b", "c"], &[1], "a | b@d, c@d"),
+            (&["export A=1", "cd e && a"], &[1, 2], "A=1 a@e"),
+            (&["cd d && export A=1", "cd e && a", "b"], &[1, 2], "A=1 a@d/e, A=1 b@d"),
+            (&["export A=1", "cd d", "export A=2", "a"], &[1, 2, 3], "A=2 a@d"),
+            (&["export A=1", "a && b"], &[1], "export A=1 && a && b@."),
+            (&["export A=1", "export A=2 B=3", "a && b"], &[1, 2, 3], "A=2 B=3 a@., A=2 B=3 b@."),
+        ] {
+            assert_eq!(said(lines, failed), want, "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_refused() {
+        let changes = |text: &str| {
+            format!("drop-unsupported-format: `{text}` changes the shell, and with it what the commands behind it mean")
+        };
+        let waits = |rule: &str, id: &str| format!("{rule}: `{id}` stands before it, and must be carried first");
+        for (lines, failed, want) in [
+            (&["cd ..", "a"][..], &[1][..], changes("cd ..")),
+            (&["a", "cd d"], &[2], changes("cd d")),
+            (&["set -e", "a"], &[1], changes("set -e")),
+            (&["set -e && a", "b"], &[1], changes("set -e && a")),
+            (&["a && cd d", "b"], &[1], changes("a && cd d")),
+            (&["export CDPATH=x", "cd d", "a"], &[1, 2], changes("export CDPATH=x && cd d")),
+            (&["cd d", "cd e", "a"], &[2], waits("hoist-directory", "command-1")),
+            (&["cd d", "cd e && a"], &[2], waits("hoist-directory", "command-1")),
+            (&["cd d", "a && cd e && b"], &[2], waits("split-conjunction", "command-1")),
+            (
+                &["export A=1", "a | b"],
+                &[1],
+                "hoist-directory: the variables cannot be given to `command-2`, which needs a shell".to_owned(),
+            ),
+        ] {
+            assert!(said(lines, failed).contains(&want), "{lines:?}: {}", said(lines, failed));
+        }
+    }
+
+    /// What moves behind a `cd` would run somewhere else.
+    #[test]
+    fn nothing_moves_over_what_changes_the_shell() {
+        let plan = plan_of_lines(&["make", "make clean", "cd build/..", "test -f build/a"]);
+        let got = recover(&plan, &[given(4, FailureCode::SequenceIssue)], &Default::default());
+        assert_eq!(got, Recovery::NotApplicable);
+    }
+}
