@@ -2,7 +2,7 @@
 
 use super::conjunction;
 use super::state::{Changes, changes};
-use super::word::{Remark, Scan, Scanned, scan};
+use super::word::{Fault, Remark, Scan, Scanned, scan};
 use crate::base::command::{Command, Env, Link, Piece, Unsupported, UnsupportedReason, is_env_name};
 use crate::base::word::Word;
 
@@ -34,7 +34,9 @@ pub fn would_expand(text: &str) -> bool {
 #[must_use]
 pub fn only_changes_shell(text: &str) -> bool {
     // What no shell can read does nothing at all.
-    changes(text) == Changes::Only && !scan(text).faults.iter().any(|f| f.reason == UnsupportedReason::Quote)
+    let brace = |f: &Fault| matches!(text.get(f.span.start..f.span.end), Some("{" | "}"));
+    let broken = |f: &Fault| f.reason == UnsupportedReason::Quote || brace(f);
+    changes(text) == Changes::Only && !scan(text).faults.iter().any(broken)
 }
 
 /// What is wrong with a scanned text.

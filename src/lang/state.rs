@@ -48,7 +48,7 @@ const CHANGING: &[&str] = &[
 
 /// Words that stand in front of a command and leave it one of this shell.
 const BEFORE: &[&str] =
-    &["!", "builtin", "command", "do", "elif", "else", "if", "noglob", "then", "time", "until", "while", "{", "}"];
+    &["!", "builtin", "command", "do", "elif", "else", "if", "noglob", "then", "time", "until", "while", "{"];
 
 /// What the simple commands of a text, taken together, do to the shell that runs them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -226,7 +226,8 @@ impl Shell {
         }
         // A command with its own `cd` is one: only what nothing expresses is told.
         if unsupported.chain.is_empty() || is_carried(step) {
-            self.unknown.push(step.command.clone());
+            let chain = format!("{:?}", unsupported.chain);
+            self.unknown.push(if unsupported.chain.is_empty() { step.command.clone() } else { chain });
         }
         false
     }

@@ -186,7 +186,8 @@ fn an_import_carries_alike() {
         assert!(contract.contains("env A='b c'") || contract.contains("A='b c' test"), "{name}: {contract}");
         assert!(!contract.contains("shell cd") && !contract.contains("shell export"), "{name}: {contract}");
         project.write("marker", "").mkdir("src").commit("all");
-        project.run(&["run", "--all", "--last"]).exits(40);
+        let ran = project.run(&["run", "--all", "--last"]);
+        assert!(matches!(ran.exit, Some(40 | 41)), "{name}: {}", ran.out());
         project.write("src/marker", "");
         project.run(&["run", "--all", "--last"]).exits(0);
     }

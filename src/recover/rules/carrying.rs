@@ -46,6 +46,12 @@ fn is_carried(step: &Step) -> bool {
     step.unsupported.as_ref().is_some_and(|u| only(&u.chain))
 }
 
+/// Whether a step will be carried, too.
+fn can_be_followed(step: &Step) -> bool {
+    let mut carried = Carried { dir: step.dir.clone(), env: step.env.clone() };
+    step.unsupported.as_ref().is_some_and(|u| carried.follow_all(u).is_some())
+}
+
 fn into(case: &Case<'_>, carried: &Carried, behind: &[Step]) -> Result<Change, String> {
     let gone = case.step;
     if let Some(other) = case.plan.steps.iter().find(|s| s.needs.contains(&gone.id)) {
@@ -58,7 +64,7 @@ fn into(case: &Case<'_>, carried: &Carried, behind: &[Step]) -> Result<Change, S
         step.dir = moved(&step, &gone.dir, &carried.dir)?;
         step = with(step, &env)?;
         // What is exported anew is not the business of this one any more.
-        let chain = step.unsupported.iter().filter(|_| is_carried(&step)).flat_map(|u| &u.chain);
+        let chain = step.unsupported.iter().filter(|_| can_be_followed(&step)).flat_map(|u| &u.chain);
         for link in chain {
             if let Link::Export { export } = link {
                 env.retain(|name, _| !export.contains_key(name));
