@@ -24,7 +24,7 @@ fn example(name: &str, replace: &[(&str, &str)]) -> Project {
 fn run(project: &Project, args: &[&str]) -> Ran {
     let mut all = vec!["run", "--format", "json"];
     all.extend(args);
-    project.run(&all)
+    project.run_in_time(&all)
 }
 
 fn statuses(ran: &Ran) -> Vec<(String, String)> {

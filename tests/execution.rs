@@ -1,15 +1,12 @@
 //! The runner end to end: what a plan's execution does, says, exits with and leaves behind.
 
 use crate::support::Project;
+use crate::support::process::{Bounded as _, eventually};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::time::{Duration, Instant};
 use vplan::run::journal::{End, Stands, replay};
-
-/// Long enough for the slowest machine; nothing waits for it unless a test is about to fail.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A project with these checks: a name and the lines of its block.
 fn project(checks: &[(&str, &[&str])]) -> Project {
@@ -32,14 +29,6 @@ fn statuses(report: &Value) -> Vec<String> {
     let word = |v: &Value| v.as_str().unwrap_or("-").to_owned();
     let steps = report["steps"].as_array().unwrap().iter();
     steps.map(|s| format!("{} {} {}", word(&s["id"]), word(&s["status"]), word(&s["reason"]))).collect()
-}
-
-fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !holds() {
-        assert!(start.elapsed() < PATIENCE, "{what}: not within {PATIENCE:?}");
-        std::thread::sleep(Duration::from_millis(2));
-    }
 }
 
 #[test]
@@ -145,7 +134,7 @@ fn an_interrupted_run_is_recorded() {
         let pid = Pid::from_child(&child);
         eventually("the step speaks", || spoke(&project, "a"));
         kill_process(pid, signal).unwrap();
-        let output = child.wait_with_output().unwrap();
+        let output = child.finished();
         assert_eq!(output.status.code(), Some(code));
         let report: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!(report["verdict"], "cancelled");
@@ -156,6 +145,18 @@ fn an_interrupted_run_is_recorded() {
             End::Finished { .. }
         ));
     }
+}
+
+/// The tests send signals of their own, also where a script's background job or `nohup` starts them with some ignored.
+#[test]
+fn the_tests_signals_are_their_own() {
+    const THIS: &str = "execution::an_interrupted_run_is_recorded";
+    let mut again = std::process::Command::new("sh");
+    again.args(["-c", "trap '' INT HUP TERM USR1 CHLD; exec \"$@\"", "sh"]).arg(std::env::current_exe().unwrap());
+    again.args([THIS, "--exact"]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let output = again.spawn().unwrap().finished();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.contains("1 passed"), "{said}");
 }
 
 fn spoke(project: &Project, step: &str) -> bool {
@@ -171,7 +172,7 @@ fn a_killed_run_is_interrupted_and_leaves_nobody() {
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     eventually("the step speaks", || spoke(&project, "a"));
     child.kill().unwrap();
-    child.wait().unwrap();
+    child.ended();
     let run = replay(&std::fs::read(record(&project).join("events.jsonl")).unwrap());
     assert_eq!(run.end, End::Interrupted);
     let stands: Vec<_> = run.steps.iter().map(|s| (s.id.as_str(), s.stands)).collect();

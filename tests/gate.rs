@@ -1,5 +1,6 @@
 //! `vplan gate` and `vplan run --subject`: what is recorded, by whom, and what is made of it.
 
+use crate::support::process::Bounded as _;
 use crate::support::{Project, eventually};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -296,7 +297,7 @@ fn what_could_not_begin_or_was_interrupted_is_no_round() {
         eventually("the step runs", || project.exists("../there"));
         project.remove("../there");
         kill_process(pid, signal).unwrap();
-        let output = child.wait_with_output().unwrap();
+        let output = child.finished();
         assert_eq!(output.status.code(), code);
         output.stdout
     };
@@ -371,7 +372,7 @@ fn counter_concurrent_updates_linearizable() {
         (0..WRITERS).map(|i| (i % 3 == 0, spawn(if i % 3 == 0 { "B" } else { "A" }))).collect();
     let mut counters = [Vec::new(), Vec::new()];
     for (other, child) in children {
-        let output = child.wait_with_output().unwrap();
+        let output = child.finished();
         assert_eq!(output.status.code(), Some(20));
         let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
         counters[usize::from(other)].push(answer["counter"].as_u64().unwrap());
@@ -396,7 +397,7 @@ fn killed_writers() {
         // Not to wait for anything, but to be killed at another point each time.
         std::thread::sleep(std::time::Duration::from_micros(u64::from(round) * 700));
         let _ = child.kill();
-        answered += u64::from(child.wait().unwrap().code() == Some(20));
+        answered += u64::from(child.ended().code() == Some(20));
         let shown = project.run(&["gate", "show", "--format", "json"]).exits(0).json();
         let counter = shown["subjects"][0]["counter"].as_u64().unwrap();
         assert!((answered..=begun).contains(&counter), "{answered} {counter} {begun}");

@@ -1,6 +1,7 @@
 //! What `vplan help integrations` shows works in the tools that it is for, where this machine has them.
 
 use crate::support::Project;
+use crate::support::process::Bounded as _;
 use crate::support::tree::is_there;
 use std::ffi::OsString;
 use std::process::{Command, Output, Stdio};
@@ -128,7 +129,7 @@ fn a_stop_hook() {
         let mut child = child.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let event = format!("{{\"session_id\": \"s-1\", \"hook_event_name\": \"{event}\"}}");
         child.stdin.take().unwrap().write_all(event.as_bytes()).unwrap();
-        let out = child.wait_with_output().unwrap();
+        let out = child.finished();
         assert!(out.status.success());
         String::from_utf8(out.stdout).unwrap()
     };

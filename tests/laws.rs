@@ -1,6 +1,7 @@
 //! Is every law proved by a test that is there? `laws.md` says which; this keeps it true. Below that stand those laws that
 //! only the whole program can show.
 
+use crate::support::process::Bounded as _;
 use crate::support::{Project, eventually};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -281,6 +282,6 @@ fn sweep_kills_only_descendants() {
     for child in &mut beside {
         assert!(child.try_wait().unwrap().is_none(), "a stranger was stopped");
         child.kill().unwrap();
-        child.wait().unwrap();
+        child.ended();
     }
 }

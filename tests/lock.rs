@@ -1,18 +1,16 @@
 //! `vplan lock`: what is fetched and pinned, what the pins are worth, and what it withstands.
 
 use super::support::{Project, Ran};
+use crate::support::process::{Bounded as _, PATIENCE};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::Stdio;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use vplan::base::canon::Digest;
 use vplan::base::origin::GitOrigin;
 use vplan::base::span::SourceId;
 use vplan::lock::{Lock, PinnedImport, RecordedAnswer, decode, encode};
-
-/// Long enough for the slowest machine; nothing waits for it unless a test is about to fail.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 fn eventually(holds: impl Fn() -> bool) -> bool {
     let start = Instant::now();
@@ -457,7 +455,7 @@ fn two_at_once() {
         let _ = std::fs::remove_file(setup.project.path(LOCK));
         let running: Vec<_> = (0..4).map(|_| start()).collect();
         for child in running {
-            let output = child.wait_with_output().unwrap();
+            let output = child.finished();
             assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         }
         assert_eq!(setup.read().imports.len(), 2);
@@ -494,7 +492,7 @@ fn nothing_is_left_when_vplan_is_killed() {
     let (_connection, _) = listener.accept().unwrap();
     assert!(setup.survivors().iter().any(|p| p.contains("remote-https")), "{:?}", setup.survivors());
     vplan.kill().unwrap();
-    vplan.wait().unwrap();
+    vplan.ended();
     assert!(eventually(|| setup.survivors().is_empty()), "{:?}", setup.survivors());
 }
 

@@ -1,5 +1,6 @@
 //! `vplan loop`: fixers of all kinds, none of which is believed.
 
+use crate::support::process::Bounded as _;
 use crate::support::{Project, Ran, eventually};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -355,7 +356,7 @@ fn an_interrupt() {
         let pid = Pid::from_child(&child);
         eventually("the fixer works", || project.exists("../there"));
         kill_process(pid, signal).unwrap();
-        let output = child.wait_with_output().unwrap();
+        let output = child.finished();
         assert_eq!(output.status.code(), Some(code));
         let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!(
@@ -380,7 +381,7 @@ fn an_interrupt_of_a_later_round() {
     let pid = Pid::from_child(&child);
     eventually("the second round runs", || project.exists("../there"));
     kill_process(pid, Signal::INT).unwrap();
-    let output = child.wait_with_output().unwrap();
+    let output = child.finished();
     assert_eq!(output.status.code(), Some(130));
     let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((&answer["stop"], &answer["report"]["verdict"]), (&json!("interrupted"), &json!("cancelled")));
@@ -395,7 +396,7 @@ fn a_killed_loop_leaves_nobody() {
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     eventually("the fixer works", || project.exists("../there"));
     child.kill().unwrap();
-    child.wait().unwrap();
+    child.ended();
     eventually("nobody is left", || !project.is_busy());
     project.run(&["gate", "show"]).exits(0).says("retry");
 }

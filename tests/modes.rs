@@ -1,6 +1,7 @@
 //! Where do checks come from? The five modes, and the proposer with everything that can be wrong with its answer.
 
 use crate::support::Project;
+use crate::support::process::Bounded as _;
 use std::time::{Duration, Instant};
 
 const CONTRACT: &str = "vplan 1\ncheck lint: true\nwhenChangedAny \"src/**\" {\n  check unit: true\n}\n";
@@ -405,7 +406,7 @@ fn two_records_at_once() {
             })
             .collect();
         for mut child in running {
-            assert!(child.wait().unwrap().success());
+            assert!(child.ended().success());
         }
         for n in 0..4 {
             project.run(&["explain", "--mode", "llm", "--changed", &format!("src/{n}.c")]).exits(0).says("make-test");

@@ -89,8 +89,8 @@ fn how_it_is_run_is_no_part_of_it() {
 fn a_saved_plan_is_run_as_the_command_line_says() {
     let project = Project::contract(
         "vplan 1\n\
-         check tell {\n  shell echo > p\n  timeout 2s\n}\n\
-         check hear {\n  shell read x < p\n  timeout 2s\n}\n\
+         check tell {\n  shell echo > p\n  timeout 10s\n}\n\
+         check hear {\n  shell read x < p\n  timeout 10s\n}\n\
          check red: false\n\
          check last: true\n",
     );

@@ -1,14 +1,11 @@
 //! What past runs left behind, asked end to end: status, runs, details, log, report, stats, verify, gc.
 
 use crate::support::Project;
+use crate::support::process::{Bounded as _, eventually};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
-
-/// Long enough for the slowest machine; nothing waits for it unless a test is about to fail.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 const CONTRACT: &str = "vplan 1\n\
     check lint: true\n\
@@ -50,14 +47,6 @@ fn folder(project: &Project, id: &str) -> PathBuf {
 /// A name that vplan could have given to a run.
 fn name(n: u32) -> String {
     format!("20260101T00000{}.{:03}Z-{n:032x}", n / 1000 % 10, n % 1000)
-}
-
-fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !holds() {
-        assert!(start.elapsed() < PATIENCE, "{what}: not within {PATIENCE:?}");
-        std::thread::sleep(Duration::from_millis(2));
-    }
 }
 
 /// A run that goes on until `go` is there.
@@ -303,7 +292,7 @@ fn a_run_that_goes_on_and_one_that_was_killed() {
     project.run(&["gc", "--keep", "0"]).exits(0).says("it is being written").says("removed 1 run");
     project.run(&["status"]).exits(0).says("running");
     live.0.kill().unwrap();
-    live.0.wait().unwrap();
+    live.0.ended();
     project.run(&["status"]).exits(0).says("interrupted").says("it was killed");
     project.run(&["runs", "--status", "interrupted"]).exits(0).says("interrupted");
     project.run(&["status", "--require", "verified"]).exits(44).says("no run has come to its end");

@@ -1,6 +1,7 @@
 //! Reuse of results end to end: when `vplan run` starts a step, and when an earlier pass stands for it.
 
 use crate::support::Project;
+use crate::support::process::Bounded as _;
 use serde_json::Value;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -380,7 +381,7 @@ fn two_runs_at_once() {
         })
         .collect();
     for run in runs {
-        let output = run.wait_with_output().unwrap();
+        let output = run.finished();
         let report: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!((&report["verdict"], notes(&report).as_str()), (&"passed".into(), ""));
     }

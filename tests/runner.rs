@@ -1,5 +1,6 @@
 //! The runner end to end: what `vplan run` says, records and decides.
 
+use crate::support::process::Bounded as _;
 use crate::support::{Project, Ran};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -443,7 +444,7 @@ fn a_pass_behind_a_failure() {
     let mut shell = std::process::Command::new("sh");
     shell.args(["-c", "exec \"$0\" \"$@\" > said 2>&1"]).arg(vplan.get_program()).args(vplan.get_args());
     shell.current_dir(project.root()).env_clear().envs(vplan.get_envs().filter_map(|(n, v)| Some((n, v?))));
-    assert_eq!(shell.status().unwrap().code(), Some(40));
+    assert_eq!(shell.spawn().unwrap().ended().code(), Some(40));
     let text = project.read("said");
     let lines: Vec<&str> = text.lines().filter(|l| l.starts_with("  ✓ b") || l.starts_with("  - b")).collect();
     assert_eq!(lines.len(), 2, "{text}");

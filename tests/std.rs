@@ -61,7 +61,7 @@ fn go_is_old() -> bool {
 }
 
 fn run(project: &Project, args: &[&str]) -> Ran {
-    project.run(&[&["run", "--format", "json"], args].concat())
+    project.run_in_time(&[&["run", "--format", "json"], args].concat())
 }
 
 fn statuses(ran: &Ran) -> Vec<String> {

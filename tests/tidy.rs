@@ -170,6 +170,32 @@ fn the_map_names_every_room_and_every_edge() {
     }
 }
 
+/// A process that does not end fails its test; it does not hold up all of them.
+#[test]
+fn no_test_waits_for_a_child_without_a_limit() {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let mut folders = vec![here.clone()];
+    let mut read = 0;
+    while let Some(folder) = folders.pop() {
+        for path in std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()) {
+            let name = path.strip_prefix(&here).unwrap().to_str().unwrap().to_owned();
+            if path.is_dir() {
+                folders.push(path);
+            } else if name.ends_with(".rs")
+                && !["tidy.rs", "support/process.rs"].contains(&name.as_str())
+                && !name.starts_with("benches")
+            {
+                let text = std::fs::read_to_string(&path).unwrap();
+                read += 1;
+                for wait in [".wait().unwrap()", ".wait_with_output()"] {
+                    assert!(!text.contains(wait), "{name}: `{wait}` has no limit; `support::process::Bounded` has");
+                }
+            }
+        }
+    }
+    assert!(read > 50, "{read}");
+}
+
 #[test]
 fn the_top_level_is_what_was_agreed() {
     let allowed = [

@@ -1,5 +1,6 @@
 //! Do the features fit together? Imports, locks, revisions, saved plans, shards, tests and comparisons, two or three at a time.
 
+use crate::support::process::Bounded as _;
 use crate::support::{Project, Ran};
 
 const MAIN: &str = "\
@@ -368,7 +369,7 @@ fn a_shard_that_was_interrupted() {
         std::thread::yield_now();
     }
     rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::INT).unwrap();
-    let output = child.wait_with_output().unwrap();
+    let output = child.finished();
     assert_eq!(output.status.code(), Some(130));
     project.write("../two.json", &output.stdout);
     let one = run("1/2").run();
@@ -392,7 +393,7 @@ fn a_shard_that_was_interrupted() {
         std::thread::yield_now();
     }
     child.kill().unwrap();
-    child.wait().unwrap();
+    child.ended();
     let runs: Vec<_> = std::fs::read_dir(project.parent().join("r/runs")).unwrap().map(|e| e.unwrap().path()).collect();
     let torn = runs.iter().find(|run| !run.join("report.json").exists()).unwrap();
     let words = ["merge", "../one.json", torn.to_str().unwrap()];

@@ -1,6 +1,7 @@
 //! Does anything of a step outlive it? Not when it ends, not when its time is up, not when vplan is killed.
 
-use super::harness::{Bench, Guard, PATIENCE, eventually, exists};
+use super::harness::{Bench, Guard, PATIENCE, Seen, eventually, exists};
+use crate::support::process::Bounded as _;
 use rustix::process::{Pid, Signal, kill_process};
 use std::path::Path;
 use std::time::Duration;
@@ -78,14 +79,28 @@ fn nothing_outlives_a_step_that_ends() {
     }
 }
 
+/// Runs to its limit what must be in place before it: where the machine is busy, once more with a longer limit.
+fn at_its_limit(make: impl Fn() -> Bench) -> (Bench, Vec<Seen>) {
+    let mut limit_ms = 1_500;
+    loop {
+        let mut bench = make();
+        bench.job.steps[0].limit_ms = limit_ms;
+        let seen = bench.run();
+        if exists(&bench.path("ready")) || limit_ms > PATIENCE.as_millis() as u64 {
+            return (bench, seen);
+        }
+        limit_ms *= 8;
+    }
+}
+
 #[test]
 fn nothing_outlives_its_time_limit() {
     for (name, body) in PATTERNS {
-        let mut bench = bench(body, true);
-        // Long enough to get everything in place.
-        bench.job.steps[0].limit_ms = 1_500;
-        bench.job.gentle = *name != "stops_parent";
-        let seen = bench.run();
+        let (bench, seen) = at_its_limit(|| {
+            let mut bench = bench(body, true);
+            bench.job.gentle = *name != "stops_parent";
+            bench
+        });
         assert_eq!(bench.survivors(), Vec::<String>::new(), "{name}");
         assert!(exists(&bench.path("ready")), "{name}: not in place in time");
         let evidence = &seen[0].evidence;
@@ -108,7 +123,7 @@ fn nothing_outlives_vplan() {
         let mut vplan = Guard(bench.command().spawn().unwrap());
         eventually(name, || exists(&bench.path("ready")));
         vplan.0.kill().unwrap();
-        vplan.0.wait().unwrap();
+        vplan.0.ended();
         eventually(&format!("{name}: {:?}", bench.survivors()), || bench.survivors().is_empty());
     }
 }
@@ -121,7 +136,7 @@ fn nothing_outlives_an_interrupted_run() {
         let mut vplan = Guard(bench.command().spawn().unwrap());
         eventually("in place", || exists(&bench.path("ready")));
         kill_process(Pid::from_child(&vplan.0), signal).unwrap();
-        assert!(vplan.0.wait().unwrap().success());
+        assert!(vplan.0.ended().success());
         assert_eq!(bench.survivors(), Vec::<String>::new());
         assert_eq!(bench.seen()[0].evidence.signal.as_deref(), Some("SIGKILL"), "it did not listen");
     }
@@ -154,7 +169,7 @@ fn a_storm_of_signals() {
     for signal in storm.into_iter().cycle().take(300) {
         let _ = kill_process(Pid::from_child(&vplan.0), signal);
     }
-    assert!(vplan.0.wait().unwrap().success());
+    assert!(vplan.0.ended().success());
     assert_eq!(bench.seen().len(), 1);
     assert_eq!(bench.survivors(), Vec::<String>::new());
 }
@@ -162,13 +177,14 @@ fn a_storm_of_signals() {
 /// The tree that is asked to end has the whole grace, also when its leader goes at once.
 #[test]
 fn the_grace_is_the_whole_tree_s() {
-    let mut bench = bench(
-        r#"spawn(sub { $SIG{TERM} = sub { open(my $f, '>', "$ENV{BENCH}/cleaned"); close $f; POSIX::_exit(0) }; ready(); rest() }); rest()"#,
-        true,
-    );
-    bench.job.grace_ms = PATIENCE.as_millis() as u64;
-    bench.job.steps[0].limit_ms = 1_500;
-    let seen = bench.run();
+    let (bench, seen) = at_its_limit(|| {
+        let mut bench = bench(
+            r#"spawn(sub { $SIG{TERM} = sub { open(my $f, '>', "$ENV{BENCH}/cleaned"); close $f; POSIX::_exit(0) }; ready(); rest() }); rest()"#,
+            true,
+        );
+        bench.job.grace_ms = PATIENCE.as_millis() as u64;
+        bench
+    });
     assert!(exists(&bench.path("ready")));
     assert!(exists(&bench.path("cleaned")), "{:?}", seen[0].evidence);
     assert_eq!(seen[0].evidence.signal.as_deref(), Some("SIGTERM"));
@@ -199,7 +215,7 @@ fn suspended_and_resumed() {
     std::thread::sleep(Duration::from_millis(600));
     assert_eq!(count(&beats), before, "somebody went on");
     kill_process(pid, Signal::CONT).unwrap();
-    assert!(vplan.0.wait().unwrap().success());
+    assert!(vplan.0.ended().success());
     assert!(count(&beats) > before, "they went on");
     let evidence = &bench.seen()[0].evidence;
     assert_eq!(evidence.exit, Some(0), "{evidence:?}");

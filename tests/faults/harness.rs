@@ -1,12 +1,13 @@
 //! How is the part of vplan that runs steps driven without its command line? By this very test binary, once more, in a
 //! process of its own: what is tested changes signal dispositions and inherits orphans, and gets killed.
 
+use crate::support::process::{Bounded as _, usual_signals};
+pub use crate::support::process::{PATIENCE, eventually};
 use serde::{Deserialize, Serialize};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 use vplan::check::evidence::Evidence;
 use vplan::effect::drive::{Context, Driver, Message};
 use vplan::effect::environment::{Environment, Grants};
@@ -14,9 +15,6 @@ use vplan::effect::process::program::Root;
 use vplan::effect::watch::Looked;
 use vplan::plan::Plan;
 use vplan::run::event::{Action, Event};
-
-/// Long enough for the slowest machine; nothing waits for it unless a test is about to fail.
-pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What a driver is to do.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -62,6 +60,7 @@ pub struct Bench {
 
 impl Bench {
     pub fn new() -> Self {
+        usual_signals();
         let dir = tempfile::Builder::new().prefix("vplan-faults-").tempdir().unwrap();
         for name in ["root", "logs"] {
             std::fs::create_dir(dir.path().join(name)).unwrap();
@@ -92,7 +91,7 @@ impl Bench {
         self.job.steps.push(StepSpec {
             argv: argv.iter().map(|s| (*s).to_owned()).collect(),
             env: BTreeMap::from([(name.to_owned(), value.to_owned()), ("BENCH".to_owned(), own)]),
-            limit_ms: 60_000,
+            limit_ms: PATIENCE.as_millis() as u64,
             dir: ".".to_owned(),
             pass_env: Vec::new(),
         });
@@ -114,7 +113,7 @@ impl Bench {
 
     /// Runs all steps to their end and gives what was seen.
     pub fn run(&self) -> Vec<Seen> {
-        let status = self.command().status().unwrap();
+        let status = self.command().spawn().unwrap().ended();
         assert!(status.success(), "the driver failed: {status}");
         self.seen()
     }
@@ -165,16 +164,6 @@ pub fn carrying(mark: &str) -> Vec<(i32, String)> {
         }
     }
     found
-}
-
-/// Waits until something holds.
-pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) -> Duration {
-    let start = Instant::now();
-    while !holds() {
-        assert!(start.elapsed() < PATIENCE, "{what}: not within {PATIENCE:?}");
-        std::thread::sleep(Duration::from_millis(2));
-    }
-    start.elapsed()
 }
 
 /// A child that is killed when the test ends before it.

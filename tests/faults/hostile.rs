@@ -11,6 +11,7 @@ mod secrets;
 mod tamper;
 
 use super::sweep::Case;
+use crate::support::process::{Bounded as _, PATIENCE};
 use crate::support::{Project, Ran};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -20,9 +21,6 @@ use std::time::{Duration, Instant};
 
 /// Every exit code that is documented. 1, vplan's own failure, is not among them: nothing here may make vplan fail.
 const CODES: [i32; 16] = [0, 2, 3, 4, 5, 20, 21, 22, 40, 41, 42, 43, 44, 45, 130, 143];
-
-/// Long enough for the slowest machine; who takes longer hangs.
-const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Names that bite: in terminals, in lists, in logs of CI systems, in command lines, in Markdown, in globs.
 const ZOO: &[&[u8]] = &[
@@ -158,7 +156,7 @@ fn ended(command: &mut Command) -> (i32, Vec<u8>, Vec<u8>, Duration) {
     let mut bytes = Vec::new();
     out.read_to_end(&mut bytes).unwrap();
     let stderr = errors.join().unwrap();
-    let status = child.wait().unwrap();
+    let status = child.ended();
     drop(over);
     let shown = || format!("{command:?}\n{}\n{}", String::from_utf8_lossy(&bytes), String::from_utf8_lossy(&stderr));
     assert!(!guard.join().unwrap(), "hung: {}", shown());

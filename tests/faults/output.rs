@@ -1,6 +1,7 @@
 //! What does a step see, and what is seen of it?
 
 use super::harness::{Bench, Seen};
+use crate::support::process::Bounded as _;
 use std::os::unix::fs::PermissionsExt as _;
 
 fn one(argv: &[&str]) -> Seen {
@@ -137,7 +138,7 @@ fn there_is_no_terminal() {
     let mut script = std::process::Command::new("script");
     script.args(["-qec", &control, "/dev/null"]).envs(driver.get_envs().filter_map(|(n, v)| Some((n, v?))));
     script.stdin(std::process::Stdio::null()).stdout(std::process::Stdio::null());
-    assert!(script.status().unwrap().success(), "the control case");
+    assert!(script.spawn().unwrap().ended().success(), "the control case");
     const ENXIO: &str = "6";
     assert_eq!(text(&bench.seen()[0]), ENXIO);
 }
@@ -160,7 +161,7 @@ fn nothing_is_inherited_by_accident() {
         // With umask 777 the driver cannot open its own files twice; these are there before.
         std::fs::write(&bench.job.out, "").unwrap();
         std::fs::write(bench.job.out.with_extension("status"), "").unwrap();
-        assert!(bench.through_shell(wrap).status().unwrap().success(), "{wrap}");
+        assert!(bench.through_shell(wrap).spawn().unwrap().ended().success(), "{wrap}");
         let shown = text(&bench.seen()[0]);
         let lines: Vec<&str> = shown.lines().collect();
         // glibc's posix_spawn leaves its own two signals, 32 and 33, ignored; nobody else may use them.
@@ -231,7 +232,7 @@ fn secrets() {
     bench.step(&["sh", "-c", script]).pass_env = vec!["MY_TOKEN".to_owned(), "OTHER_SECRET".to_owned()];
     let mut command = bench.command();
     command.env("MY_TOKEN", "open-sesame").env("OTHER_SECRET", "abracadabra").env("UNRELATED_THING", "hocus-pocus");
-    assert!(command.status().unwrap().success());
+    assert!(command.spawn().unwrap().ended().success());
     let seen = bench.seen().remove(0);
     assert_eq!(seen.withheld, ["OTHER_SECRET"]);
     let out = text(&seen);

@@ -1,6 +1,7 @@
 //! Does a record survive what happens to its writer and its disk?
 
 use super::harness::{Bench, Guard, eventually};
+use crate::support::process::Bounded as _;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -62,7 +63,7 @@ fn a_killed_writer() {
                 writer.0.kill().unwrap();
             }
         }
-        writer.0.wait().unwrap();
+        writer.0.ended();
         let path = lines.iter().find_map(|l| l.strip_prefix("record ")).unwrap();
         let safe = lines.iter().rev().find_map(|l| l.strip_prefix("safe ")).unwrap().parse::<u64>().unwrap();
         let events = std::fs::read(Path::new(path).join("events.jsonl")).unwrap();
@@ -82,7 +83,7 @@ fn a_limit_on_file_sizes() {
     let dir = tempfile::tempdir().unwrap();
     let (mut writer, out) = start(dir.path(), r#"ulimit -f 200; exec "$@""#);
     let lines: Vec<String> = out.lines().map(Result::unwrap).collect();
-    assert!(writer.0.wait().unwrap().success(), "{lines:?}");
+    assert!(writer.0.ended().success(), "{lines:?}");
     let failed = lines.iter().find_map(|l| l.strip_prefix("failed ")).unwrap();
     assert!(failed.to_lowercase().contains("too large"), "{failed}");
     let path = Path::new(lines.iter().find_map(|l| l.strip_prefix("record ")).unwrap());
@@ -99,7 +100,7 @@ fn a_log_that_cannot_be_written() {
     let mut bench = Bench::new();
     bench.step(&["perl", "-e", "print 'x' x 3_000_000"]);
     bench.step(&["sh", "-c", "exec perl -e 'open(F, q(>), qq($ENV{BENCH}/big)); print F q(x) x 3_000_000; close F'"]);
-    assert!(bench.through_shell(r#"ulimit -f 1000; exec "$@""#).status().unwrap().success());
+    assert!(bench.through_shell(r#"ulimit -f 1000; exec "$@""#).spawn().unwrap().ended().success());
     let seen = bench.seen();
     let error = seen[0].log_error.as_deref().unwrap();
     assert!(error.contains("file too large"), "{error}");
@@ -116,7 +117,7 @@ fn a_killed_run() {
     let mut vplan = Guard(bench.command().spawn().unwrap());
     eventually("the second step speaks", || bench.log(1) == b"second\n");
     vplan.0.kill().unwrap();
-    vplan.0.wait().unwrap();
+    vplan.0.ended();
     assert_eq!(bench.seen().len(), 1);
     assert_eq!(bench.log(0), b"first\n");
     eventually("nobody is left", || bench.survivors().is_empty());

@@ -11,6 +11,7 @@ mod refused;
 
 use super::sweep::Sweep;
 use crate::support::Project;
+use crate::support::process::Bounded as _;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -85,7 +86,7 @@ struct Ran {
 
 /// Runs a command of vplan to its end, through `limit` (`prlimit --fsize=1`), if any. Nothing of ours stands on the disk.
 fn vplan(project: &Project, limit: &[&str], args: &[&str]) -> Ran {
-    let output = started(project, limit, args).wait_with_output().unwrap();
+    let output = started(project, limit, args).finished();
     Ran { exit: output.status.code(), told: output.stdout, err: String::from_utf8_lossy(&output.stderr).into_owned() }
 }
 

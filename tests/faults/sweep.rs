@@ -32,13 +32,14 @@ fn number(name: &str) -> Option<u64> {
 }
 
 impl Sweep {
-    /// The sweep of a test (its whole name): `fast` cases in every run of the tests, `whole` cases in the whole set.
+    /// The sweep of a test (its whole name): `fast` cases in every run of the tests, `whole` cases in the whole set; a share of
+    /// that is never less than in every run.
     pub fn new(name: &'static str, fast: u64, whole: u64) -> Self {
         let percent = number("VPLAN_FAULTS_PERCENT");
         Self {
             name,
             seed: number("VPLAN_FAULTS_SEED").unwrap_or(1),
-            cases: percent.map_or(fast, |percent| (whole * percent).div_ceil(100)),
+            cases: percent.map_or(fast, |percent| (whole * percent).div_ceil(100).max(fast.min(whole))),
             only: number("VPLAN_FAULTS_CASE"),
             tried: 0,
             counts: BTreeMap::new(),

@@ -15,6 +15,7 @@ mod together;
 use super::harness::{Guard, carrying, eventually};
 use super::sweep::{Case, Sweep};
 use crate::support::Project;
+use crate::support::process::Bounded as _;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde_json::Value;
 use std::path::PathBuf;
@@ -125,6 +126,16 @@ impl World {
     }
 }
 
+/// Tries with limits so many times as long, until it came to what is tested (else `None`): a busy machine needs longer to get there.
+fn patiently<T>(mut attempt: impl FnMut(u64) -> Option<T>) -> T {
+    [1, 10, 100].into_iter().find_map(&mut attempt).expect("it never came to what is tested")
+}
+
+/// Whether a step began before time was up.
+fn began(report: &Value, id: &str) -> bool {
+    status(report, id) != "not_run"
+}
+
 /// The status of a step in a report.
 fn status<'a>(report: &'a Value, id: &str) -> &'a str {
     let mut steps = report["steps"].as_array().unwrap().iter();
@@ -137,7 +148,7 @@ fn is_documented(exit: Option<i32>) -> bool {
 }
 
 fn wait(child: &mut Guard) -> Option<i32> {
-    child.0.wait().unwrap().code()
+    child.0.ended().code()
 }
 
 /// The supervisors of a vplan.

@@ -1,5 +1,6 @@
 //! An agent that wants to stop: it is sent back until its whole change is verified, whatever it does to commits, contract or records.
 
+use crate::support::process::Bounded as _;
 use crate::support::{Project, Ran, eventually};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -529,7 +530,7 @@ fn what_is_no_event_is_said() {
         .unwrap();
     std::io::Write::write_all(child.stdin.as_mut().unwrap(), event("Stop", "s-1").as_bytes()).unwrap();
     let held = child.stdin.take();
-    assert!(child.wait().unwrap().success());
+    assert!(child.ended().success());
     drop(held);
 }
 
@@ -583,7 +584,7 @@ fn a_hook_that_is_killed_leaves_no_run() {
         child.stdin.take().unwrap().write_all(event("Stop", "s-1").as_bytes()).unwrap();
         eventually("the step runs", || project.exists("../there"));
         kill_process(Pid::from_child(&child), signal).unwrap();
-        assert!(!child.wait().unwrap().success());
+        assert!(!child.ended().success());
         eventually("nobody is left", || !project.is_busy());
         // It was no round, and takes nothing from the next one.
         assert_eq!(entry(&project, "s-1")["rounds"], 0, "{signal:?}");

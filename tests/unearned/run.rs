@@ -1,6 +1,7 @@
 //! What a run means: what is passed was asked for, was there while it was checked, and is as much as before.
 
 use crate::support::Project;
+use crate::support::process::Bounded as _;
 use serde_json::{Value, json};
 
 /// The codes of a report's caveats.
@@ -218,7 +219,7 @@ fn two_runs_in_one_tree_do_not_pass_for_what_the_other_wrote() {
     let mut writer = command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap();
     let report = project.run(&["run", "--format", "json"]).exits(40).json();
     assert_eq!(caveat(&report, "tree_changed")["files"], json!(["src/a"]));
-    assert!(!writer.wait().unwrap().success());
+    assert!(!writer.ended().success());
 }
 
 #[test]

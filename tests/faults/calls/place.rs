@@ -3,6 +3,7 @@
 use crate::faults::harness::eventually;
 use crate::faults::sweep::Sweep;
 use crate::support::Project;
+use crate::support::process::Bounded as _;
 use crate::support::tree::have;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
@@ -179,7 +180,7 @@ impl Place {
             }
             panic!("{fault:?}: vplan {args:?} hangs: {alive:?}\n{}", self.said("trace"));
         }
-        let status = child.wait().unwrap();
+        let status = child.ended();
         let hit = self.said("trace").lines().filter(|l| l.contains("INJECTED")).map(str::to_owned).collect();
         Traced { exit: status.code(), signal: status.signal(), hit, out: self.said("out"), err: self.said("err") }
     }

@@ -4,6 +4,7 @@ use super::place::{Fault, Place, Traced, able};
 use crate::faults::harness::{Guard, eventually};
 use crate::faults::sweep::Sweep;
 use crate::support::Project;
+use crate::support::process::Bounded as _;
 use crate::support::tree::have;
 use serde_json::{Value, json};
 use std::process::{Command, Stdio};
@@ -216,17 +217,17 @@ fn the_holder_of_a_lock_is_killed() {
         if case.below(4) == 0 {
             // Whoever waits is killed as well: nothing is counted.
             waiting.0.kill().unwrap();
-            waiting.0.wait().unwrap();
+            waiting.0.ended();
             holder.0.kill().unwrap();
             sweep.count("waiters killed", 1);
         } else {
             holder.0.kill().unwrap();
-            let code = waiting.0.wait().unwrap().code();
+            let code = waiting.0.ended().code();
             rounds += 1;
             assert_eq!(code, Some(20), "{}", place.said("err"));
             sweep.count("holders killed", 1);
         }
-        holder.0.wait().unwrap();
+        holder.0.ended();
         let shown = place.project.run(&["gate", "show", "--subject", "T", "--format", "json"]).exits(0).json();
         assert_eq!(shown["subjects"][0]["counter"], rounds);
         case.held();
@@ -278,7 +279,7 @@ fn short_writes() {
         let before = ["env", preload.as_str(), seed.as_str()];
         place.clear();
         let runs = place.runs();
-        let status = place.command(&before, &RUN).status().unwrap();
+        let status = place.command(&before, &RUN).spawn().unwrap().ended();
         assert_eq!(status.code(), Some(0), "{seed}: {}", place.said("err"));
         let report: Value = serde_json::from_str(&place.said("out")).unwrap();
         assert_eq!(report["verdict"], "passed", "{seed}");
@@ -288,7 +289,7 @@ fn short_writes() {
             assert_eq!(std::fs::read_to_string(run.join("logs").join(log)).unwrap(), said, "{seed}");
         }
         place.project.run(&["verify"]).exits(0);
-        let code = gated.command(&before, &RECORD).status().unwrap().code();
+        let code = gated.command(&before, &RECORD).spawn().unwrap().ended().code();
         assert_eq!(code, Some(20), "{seed}: {}", gated.said("err"));
         sweep.count("runs and rounds", 2);
         case.held();

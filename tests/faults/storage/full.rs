@@ -3,6 +3,7 @@
 use super::{DISK, DOCUMENTED, Left, Mount, holds, left, looked_at, must, started, tidy, vplan, with_disks};
 use crate::faults::sweep::{Case, Sweep};
 use crate::support::Project;
+use crate::support::process::Bounded as _;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -195,7 +196,7 @@ fn killed_on_a_full_disk() {
         std::thread::sleep(Duration::from_micros(case.below(20_000)));
         run.kill().unwrap();
         out.read_to_end(&mut told).unwrap();
-        let killed = run.wait().unwrap().code().is_none();
+        let killed = run.ended().code().is_none();
         sweep.count("runs killed", u64::from(killed));
         let found = left(Path::new("/mnt/records"));
         if let Some(found) = &found {

@@ -6,6 +6,7 @@
 use super::{DISK, DOCUMENTED, Mount, left, must, started, with_disks};
 use crate::faults::sweep::{Case, Sweep};
 use crate::support::Project;
+use crate::support::process::Bounded as _;
 use rustix::process::{Pid, Signal, kill_process};
 use std::path::{Path, PathBuf};
 use std::process::Child;
@@ -137,7 +138,7 @@ fn a_run(sweep: &mut Sweep, case: &mut Case, disk: &Disk, project: &Project) {
     let earlier = case.below(2);
     for _ in 0..earlier {
         reset(true);
-        assert!(start(run(&told, &records, &state)).wait_with_output().unwrap().status.success());
+        assert!(start(run(&told, &records, &state)).finished().status.success());
     }
     reset(good);
     let _ = std::fs::remove_file(&told);
@@ -154,7 +155,7 @@ fn a_run(sweep: &mut Sweep, case: &mut Case, disk: &Disk, project: &Project) {
         }
         std::thread::sleep(Duration::from_micros(case.below(8_000)));
         if nth == 3 {
-            exit = Some(child.wait().unwrap());
+            exit = Some(child.ended());
         }
         if exit.is_none() {
             signal(&child, Signal::STOP);
@@ -201,7 +202,7 @@ fn a_run(sweep: &mut Sweep, case: &mut Case, disk: &Disk, project: &Project) {
         if exit.is_some() || case.below(6) == 0 {
             // Whoever finds the disk so goes on.
             let elsewhere = Path::new(DISK).join("told.after");
-            let next = start(run(&elsewhere, &in_copy("records"), &in_copy("state"))).wait_with_output().unwrap();
+            let next = start(run(&elsewhere, &in_copy("records"), &in_copy("state"))).finished();
             let err = String::from_utf8_lossy(&next.stderr).into_owned();
             assert_eq!(next.status.code(), Some(if good { 0 } else { 40 }), "{err}");
             assert_eq!(rounds(project), known_rounds + 1);
@@ -213,7 +214,7 @@ fn a_run(sweep: &mut Sweep, case: &mut Case, disk: &Disk, project: &Project) {
         }
         signal(&child, Signal::CONT);
     }
-    assert_eq!(child.wait().unwrap().code(), Some(if good { 0 } else { 40 }));
+    assert_eq!(child.ended().code(), Some(if good { 0 } else { 40 }));
     let last: Vec<Line> = lines(&left(&records).unwrap().events).collect();
     for kept in kept_at_cuts {
         assert!(last.starts_with(&kept), "what is found is a beginning of what was written");
@@ -230,7 +231,7 @@ fn rounds_by_hand(sweep: &mut Sweep, case: &mut Case, disk: &Disk, project: &Pro
         std::thread::sleep(Duration::from_micros(case.below(40_000)));
         let mut exit = child.try_wait().unwrap();
         if case.below(3) == 0 {
-            exit = Some(child.wait().unwrap());
+            exit = Some(child.ended());
         }
         signal(&child, Signal::STOP);
         let after = disk.cut();
@@ -241,7 +242,7 @@ fn rounds_by_hand(sweep: &mut Sweep, case: &mut Case, disk: &Disk, project: &Pro
         assert!(found == known || exit.is_none() && found == known + 1, "{known} were known, {found} are there");
         drop(after);
         signal(&child, Signal::CONT);
-        assert!(child.wait().unwrap().code().is_some_and(|code| DOCUMENTED.contains(&code)));
+        assert!(child.ended().code().is_some_and(|code| DOCUMENTED.contains(&code)));
         known += u64::from(exit.is_none());
     }
 }
@@ -268,7 +269,7 @@ fn a_lock(sweep: &mut Sweep, case: &mut Case, disk: &Disk, project: &Project, re
         std::thread::sleep(Duration::from_micros(case.below(60_000)));
         let mut exit = child.try_wait().unwrap();
         if case.below(3) == 0 {
-            exit = Some(child.wait().unwrap());
+            exit = Some(child.ended());
         }
         signal(&child, Signal::STOP);
         let after = disk.cut();
@@ -278,7 +279,7 @@ fn a_lock(sweep: &mut Sweep, case: &mut Case, disk: &Disk, project: &Project, re
         assert!(found == *new || exit.is_none() && found == *old, "exit {exit:?}:\n{found}");
         drop(after);
         signal(&child, Signal::CONT);
-        assert_eq!(child.wait().unwrap().code(), Some(0));
+        assert_eq!(child.ended().code(), Some(0));
     }
 }
 

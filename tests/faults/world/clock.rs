@@ -51,6 +51,14 @@ fn is_in_order(world: &World) {
     }
 }
 
+/// What went by between the order to start a step and its end, as the journal has it.
+fn time_of(world: &World, id: &str) -> u64 {
+    let events = std::fs::read_to_string(world.runs().pop().unwrap().join("events.jsonl")).unwrap();
+    let events: Vec<Value> = events.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let at = |kind: &str| events.iter().find(|e| e["type"] == kind && e["id"] == id).unwrap()["t"].as_u64().unwrap();
+    at("step.finished") - at("step.started")
+}
+
 /// A step that is quick and one that never ends: neither its limit nor its duration is by the wall clock.
 #[test]
 fn durations_and_limits() {
@@ -89,8 +97,10 @@ fn durations_and_limits() {
             let took = step["durationMs"].as_u64().unwrap();
             assert_eq!(status(&report, id), end, "{jump}: {report}");
             // Generous upwards: it is a jump of days that must not be seen.
-            // A limit begins with the order to start.
-            assert!(took >= least / 2 && took < 3_600_000, "{jump}: {step}");
+            assert!(took < 3_600_000, "{jump}: {step}");
+            // The limit of a try that is late to begin may end before it has run for long.
+            let whole = if id == "hangs" { time_of(&world, id) } else { took };
+            assert!(whole >= least, "{jump}: {whole} ms, {step}");
             sweep.most("ms after the limit", if id == "hangs" { took.saturating_sub(LIMIT) } else { 0 });
         }
         assert!(report["durationMs"].as_u64().unwrap() < 3_600_000);
@@ -204,7 +214,8 @@ fn another_monotonic_clock() {
         let took = |id: &str| {
             report["steps"].as_array().unwrap().iter().find(|s| s["id"] == id).unwrap()["durationMs"].as_u64().unwrap()
         };
-        assert!(took("quick") >= 100 && took("hangs") >= 200 && took("hangs") < 3_600_000, "{offset}: {report}");
+        assert!(took("quick") >= 100 && took("hangs") < 3_600_000, "{offset}: {report}");
+        assert!(time_of(&world, "hangs") >= 400, "{offset}: {report}");
         assert_eq!(status(&report, "quick"), "passed");
         assert_eq!(world.survivors(), Vec::<String>::new());
         sweep.most("s of offset", offset.unsigned_abs());

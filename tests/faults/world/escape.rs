@@ -1,7 +1,7 @@
 //! Does anything of a step outlive it: when it ends, at its limit, when vplan or its supervisor is killed, or when it is a fork
 //! bomb? (FI-27 to FI-31, G8)
 
-use super::{Tally, World, is_documented, side_by_side, status, supervisors, wait};
+use super::{Tally, World, began, is_documented, patiently, side_by_side, status, supervisors, wait};
 use crate::faults::escape::{PATTERNS, PRELUDE};
 use crate::faults::harness::{Guard, eventually, exists};
 use crate::faults::sweep::{Case, Sweep};
@@ -89,12 +89,17 @@ fn every_pattern_at_its_limit() {
     let mut sweep = Sweep::new("faults::world::escape::every_pattern_at_its_limit", 1, 50);
     let names: Vec<&str> = patterns().map(|(name, _)| *name).collect();
     while let Some(case) = sweep.next() {
-        let world = world(&names, true, &format!("{LIMIT}ms"));
         let jobs = names.len().to_string();
-        let mut vplan =
-            Guard(world.run(&["--keep-going", "-j", &jobs, "--budget", &format!("{BUDGET}ms")]).spawn().unwrap());
-        let exit = wait(&mut vplan);
-        assert_eq!(world.survivors(), Vec::<String>::new());
+        let (world, exit, times) = patiently(|times| {
+            let world = world(&names, true, &format!("{}ms", LIMIT * times));
+            let budget = format!("{}ms", BUDGET * times);
+            let mut vplan = Guard(world.run(&["--keep-going", "-j", &jobs, "--budget", &budget]).spawn().unwrap());
+            let exit = wait(&mut vplan);
+            assert_eq!(world.survivors(), Vec::<String>::new());
+            let report = world.report();
+            let most = 2 * names.iter().filter(|name| ready(&world, name)).count() > names.len();
+            (most && names.iter().all(|name| began(&report, name))).then_some((world, exit, times))
+        });
         assert!(is_documented(exit) && exit != Some(0), "{exit:?}: {}", world.said());
         let report = world.report();
         for name in &names {
@@ -104,9 +109,9 @@ fn every_pattern_at_its_limit() {
             sweep.count(if ready(&world, name) { "stopped in place" } else { "stopped before they were in place" }, 1);
             if end == "timed_out" {
                 // Who does not listen has the grace that the budget leaves.
-                let after = step["durationMs"].as_u64().unwrap().saturating_sub(LIMIT);
+                let after = step["durationMs"].as_u64().unwrap().saturating_sub(LIMIT * times);
                 let heeds = step["signal"] == "SIGTERM";
-                let grace = BUDGET - LIMIT;
+                let grace = (BUDGET - LIMIT) * times;
                 sweep.most("ms after the limit", if heeds { after } else { after.saturating_sub(grace) });
             }
         }
@@ -207,8 +212,15 @@ fn has_namespaces() -> bool {
 
 /// Runs the one check `NAME.pl` in a PID namespace, where the user may have so many processes; a budget that is shorter than the grace
 /// behind a limit cuts that. Gives how vplan ended; nothing may be left then.
-fn alone(name: &str, body: &str, processes: u32, limit: &str, budget: &str) -> (World, Option<i32>) {
-    let world = World::new(&format!("check {name} {{\n  run perl {name}.pl 1 0\n  timeout {limit}\n}}\n"));
+fn alone(name: &str, body: &str, processes: u32, limit_ms: u64, budget_ms: u64) -> (World, Option<i32>) {
+    patiently(|times| {
+        let (world, exit) = alone_once(name, body, processes, limit_ms * times, budget_ms * times);
+        world.project.exists("ready").then_some((world, exit))
+    })
+}
+
+fn alone_once(name: &str, body: &str, processes: u32, limit_ms: u64, budget_ms: u64) -> (World, Option<i32>) {
+    let world = World::new(&format!("check {name} {{\n  run perl {name}.pl 1 0\n  timeout {limit_ms}ms\n}}\n"));
     world.project.write(format!("{name}.pl"), format!("{PRELUDE}{body}"));
     // Its own world is the user's, also what is above it.
     let own = Command::new("chown").args(["-R", "64123:64123"]).arg(world.project.parent()).status();
@@ -218,10 +230,10 @@ fn alone(name: &str, body: &str, processes: u32, limit: &str, budget: &str) -> (
     let script = "\"$@\"; code=$?; set -- /proc/[0-9]*; echo \"left $#\" >&2; exit $code";
     let limited = format!("--nproc={processes}");
     let wrap = [&UNSHARE[..], &["sh", "-c", script, "sh"], &USER[..], &["prlimit", &limited]].concat();
-    let mut vplan = Guard(world.through(&wrap, &["--keep-going", "--budget", budget]).spawn().unwrap());
+    let mut vplan =
+        Guard(world.through(&wrap, &["--keep-going", "--budget", &format!("{budget_ms}ms")]).spawn().unwrap());
     let exit = wait(&mut vplan);
     assert!(world.project.read("../err").contains("left 1\n"), "{name}: {}", world.said());
-    assert!(world.project.exists("ready"), "{name}");
     (world, exit)
 }
 
@@ -243,7 +255,7 @@ fn fork_bombs() {
     ];
     while let Some(mut case) = sweep.next() {
         let (name, body) = case.one_of(&bombs);
-        let (world, exit) = alone(name, &format!("open my $f, '>', 'ready'; close $f; {body}"), 150, "700ms", "2s");
+        let (world, exit) = alone(name, &format!("open my $f, '>', 'ready'; close $f; {body}"), 150, 700, 2_000);
         assert_eq!(exit, Some(43), "{name}: {}", world.said());
         let report = world.report();
         assert_eq!(status(&report, name), "timed_out", "{name}: {report}");
@@ -276,7 +288,7 @@ fn crowds_of_chains() {
             for my $n (1..{chains}) {{ spawn(sub {{ close $all; <$begin>; chain($n % 2) }}) }}
             open my $f, '>', 'ready'; close $f; close $all; {end}"
         );
-        let (world, exit) = alone("chains", &body, 3_000, "60s", "60s");
+        let (world, exit) = alone("chains", &body, 3_000, 60_000, 60_000);
         let report = world.report();
         let (code, seen) = if bereft { (40, "errored") } else { (0, "passed") };
         assert_eq!((exit, status(&report, "chains")), (Some(code), seen), "{report}");

@@ -1,8 +1,9 @@
 //! Is memory small whatever is printed, and does a torrent end where it is told to? (FI-25, FI-26)
 
-use super::{World, status};
+use super::{World, began, patiently, status};
 use crate::faults::harness::Guard;
 use crate::faults::sweep::Sweep;
+use crate::support::process::Bounded as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -35,11 +36,16 @@ fn floods() {
     while let Some(mut case) = sweep.next() {
         let (source, stream) = (*case.one_of(&sources), *case.one_of(&streams));
         let verb = *case.one_of(&verbs);
-        let checks = format!("check flood {{\n  {verb} sh -c \"{source}{stream}\"\n  timeout 1s\n}}\n");
-        let world = World::new(&checks);
-        let mut vplan = Guard(world.run(&["--max-output", "4MiB", "--budget", "2s"]).spawn().unwrap());
-        let (exit, most) = watched(&mut vplan);
-        assert_eq!(exit, Some(43), "{}", world.said());
+        let (world, exit, most, checks) = patiently(|times| {
+            let checks = format!("check flood {{\n  {verb} sh -c \"{source}{stream}\"\n  timeout {times}s\n}}\n");
+            let world = World::new(&checks);
+            let budget = format!("{}s", 2 * times);
+            let mut vplan = Guard(world.run(&["--max-output", "4MiB", "--budget", &budget]).spawn().unwrap());
+            let (exit, most) = watched(&mut vplan);
+            assert_eq!(exit, Some(43), "{}", world.said());
+            let flooded = began(&world.report(), "flood") && world.runs()[0].join("logs/flood.1.log").exists();
+            flooded.then_some((world, exit, most, checks))
+        });
         assert!(most > 0 && most < MOST_KIB, "{checks}: {most} KiB");
         assert_eq!(world.survivors(), Vec::<String>::new());
         let report = world.report();
@@ -93,8 +99,13 @@ fn silent_hangs() {
     let mut sweep = Sweep::new("faults::world::flood::silent_hangs", 2, 24);
     while let Some(case) = sweep.next() {
         let script = hangs[usize::try_from(case.number).unwrap() % hangs.len()];
-        let world = World::new(&format!("check hangs {{\n  run sh -c '{script}'\n  timeout 300ms\n}}\n"));
-        let exit = Guard(world.run(&["--budget", "2s"]).spawn().unwrap()).0.wait().unwrap().code();
+        let (world, exit) = patiently(|times| {
+            let world =
+                World::new(&format!("check hangs {{\n  run sh -c '{script}'\n  timeout {}ms\n}}\n", 300 * times));
+            let budget = format!("{}s", 2 * times);
+            let exit = Guard(world.run(&["--budget", &budget]).spawn().unwrap()).0.ended().code();
+            began(&world.report(), "hangs").then_some((world, exit))
+        });
         assert_eq!(world.survivors(), Vec::<String>::new(), "{script}");
         world.is_honest(exit);
         let report = world.report();

@@ -3,6 +3,7 @@
 use super::{Tally, World, side_by_side};
 use crate::faults::harness::{Guard, eventually};
 use crate::faults::sweep::{Case, Sweep};
+use crate::support::process::Bounded as _;
 use std::process::{Command, Stdio};
 use vplan::run::journal::End;
 
@@ -34,7 +35,7 @@ fn the_terminal_is_gone() {
             Guard(in_a_terminal(&world, "exec", "", &["run", "--changed-none", "--budget", "30s"]).spawn().unwrap());
         eventually("the step runs", || world.project.exists("ready"));
         terminal.0.kill().unwrap();
-        terminal.0.wait().unwrap();
+        terminal.0.ended();
         eventually("vplan and all of its steps are gone", || world.survivors().is_empty());
         let run = world.recorded().unwrap();
         assert!(matches!(run.end, End::Finished { exit_code: 143, .. }), "{run:?}");
@@ -103,7 +104,7 @@ fn nothing_is_typed() {
         let ends = |mut script: Command| {
             let mut script = Guard(script.spawn().unwrap());
             let _silent = script.0.stdin.take();
-            script.0.wait().unwrap().success()
+            script.0.ended().success()
         };
         assert!(ends(in_a_terminal(&world, control, "; true", &["--version"])));
         let possible = world.project.read("control").trim() != "0" && world.project.read("waiting").trim() != "0";

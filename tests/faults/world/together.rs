@@ -3,6 +3,7 @@
 use super::World;
 use crate::faults::harness::Guard;
 use crate::faults::sweep::Sweep;
+use crate::support::process::Bounded as _;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::io::Read as _;
@@ -62,7 +63,7 @@ fn sixteen_at_once() {
             let (mut out, mut err) = (String::new(), String::new());
             child.0.stdout.take().unwrap().read_to_string(&mut out).unwrap();
             child.0.stderr.take().unwrap().read_to_string(&mut err).unwrap();
-            let exit = child.0.wait().unwrap().code();
+            let exit = child.0.ended().code();
             let answer: Value =
                 serde_json::from_str(&out).unwrap_or_else(|e| panic!("{args:?} gave {exit:?}: {e}: {out}{err}"));
             let subject = args.iter().position(|a| *a == "--subject").map(|at| args[at + 1]);
