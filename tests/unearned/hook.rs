@@ -165,8 +165,8 @@ fn a_repository_around_the_one_that_is_gone_is_no_way_out() {
 }
 
 #[test]
-fn people_are_told_of_tests_that_vanished() {
-    let contract = "vplan 1\ncheck unit {\n  test sh test.sh\n  format unittest\n}\n";
+fn people_are_told_of_tests_and_checks_that_vanished() {
+    let contract = "vplan 1\ncheck unit {\n  test sh test.sh\n  format unittest\n}\nwhenExists \"docs/a\" {\n  check docs: true\n}\n";
     let project = project(contract);
     let line = "-".repeat(70);
     let tests = |n: u32| format!("printf -- '{line}\\nRan {n} tests in 0.1s\\n\\nOK\\n' >&2\n");
@@ -182,6 +182,9 @@ fn people_are_told_of_tests_that_vanished() {
         answer["systemMessage"].as_str().unwrap().contains("fewer tests than in its last pass: 5 -> 2"),
         "{answer}"
     );
+    project.remove("docs/a");
+    let answer = stop(&project);
+    assert!(answer["systemMessage"].as_str().unwrap().contains("checks do not apply any more"), "{answer}");
 }
 
 #[test]

@@ -219,7 +219,8 @@ impl Stop<'_> {
 
     /// What people are told of a pass that means less than all, or less than the last one.
     fn passed(&self, report: &Report) -> Answer {
-        let counts = |c: &&Caveat| c.effect > Effect::Note || c.code == Code::TestsDropped;
+        let is_less = |code| matches!(code, Code::TestsDropped | Code::LineEnds | Code::SwitchedOff);
+        let counts = |c: &&Caveat| c.effect > Effect::Note || is_less(c.code);
         let said: Vec<String> = sorted(&report.caveats).into_iter().filter(counts).map(Caveat::for_people).collect();
         if said.is_empty() {
             return Answer::pass();
