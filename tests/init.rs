@@ -40,11 +40,11 @@ const LOCKED: &[(&str, &str)] =
 fn rust() {
     let project = Project::git_with(LOCKED);
     let text = proposal(&project);
-    assert_eq!(statements(&text), ["import \"std:rust@1\" as rust"]);
+    assert_eq!(statements(&text), ["import \"std:rust@2\" as rust"]);
     assert!(text.contains("# `Cargo.toml` makes it a Cargo package"), "{text}");
     assert_eq!(steps(&project), ["rust/fmt", "rust/check", "rust/clippy", "rust/test", "rust/doc"]);
     let said = project.run(&["init", "--force"]);
-    said.exits(0).says("1 import").says("rust: std:rust@1 (`Cargo.toml` makes it").says("vplan explain --all");
+    said.exits(0).says("1 import").says("rust: std:rust@2 (`Cargo.toml` makes it").says("vplan explain --all");
 
     // Without a lock file that is checked in `--locked` would fail.
     let project =
@@ -70,7 +70,7 @@ fn a_workspace_is_one_import() {
         ("web/node_modules/x/package.json", "{\"scripts\":{\"test\":\"t\"}}"),
     ]);
     let text = proposal(&project);
-    assert_eq!(statements(&text), ["import \"std:rust@1\" as rust", "import \"std:rust@1\" as fuzz at \"fuzz\""]);
+    assert_eq!(statements(&text), ["import \"std:rust@2\" as rust", "import \"std:rust@2\" as fuzz at \"fuzz\""]);
 }
 
 const ALL_SCRIPTS: &str = r#"{"scripts":{"lint":"l","test":"t","build":"b"}}"#;
@@ -124,10 +124,10 @@ fn packages_of_a_monorepo() {
     let text = proposal(&project);
     let statements = statements(&text);
     for import in [
-        "import \"std:rust@1\" as x at \"3d/[x]\"",
+        "import \"std:rust@2\" as x at \"3d/[x]\"",
         "import \"std:go@1\" as api at \"services/api\"",
         "import \"std:node@1\" as packages-web at \"packages/web\"",
-        "import \"std:python@1\" as report at \"tools/report\"",
+        "import \"std:python@2\" as report at \"tools/report\"",
     ] {
         assert!(statements.contains(&import), "{import}\n{text}");
     }
@@ -188,8 +188,9 @@ fn python_go_make_and_prose() {
         text.lines().filter(|l| l.trim().starts_with("check ") || l.starts_with("import ")).collect();
     assert_eq!(
         checks,
-        ["check test {", "import \"std:python@1\" as python", "  check mypy {", "import \"std:docs@1\" as docs",]
+        ["check test {", "import \"std:python@2\" as python", "  check mypy {", "import \"std:docs@1\" as docs",]
     );
+    assert!(text.contains("    produces \"**/.mypy_cache/**\"\n"), "{text}");
     // Prose alone, without a tool that is set up, is no reason.
     let project = Project::git_with(&[("README.md", "x\n"), ("go.mod", "module x\n"), ("a.go", "package a\n")]);
     assert_eq!(statements(&proposal(&project)), ["import \"std:go@1\" as go"]);

@@ -8,10 +8,22 @@ use std::process::Command;
 
 const NAMES: [&str; 6] = ["docs", "go", "make", "node", "python", "rust"];
 
-/// The text of a std contract.
+/// Those of which there is a second version.
+const TWICE: [&str; 2] = ["python", "rust"];
+
+/// The newest version of a std contract.
+fn version(name: &str) -> u32 {
+    if TWICE.contains(&name) { 2 } else { 1 }
+}
+
+/// Its text.
 fn text(name: &str) -> String {
+    text_of(name, version(name))
+}
+
+fn text_of(name: &str, version: u32) -> String {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    std::fs::read_to_string(here.join(format!("contracts/std/{name}-1.vplan"))).unwrap()
+    std::fs::read_to_string(here.join(format!("contracts/std/{name}-{version}.vplan"))).unwrap()
 }
 
 /// A repository with the tree of a std contract at `at`, and the contract, committed.
@@ -98,27 +110,29 @@ fn commands(project: &Project, args: &[&str]) -> Vec<String> {
 #[test]
 fn published_versions_never_change() {
     let pinned = [
-        ("docs", "sha256:736cdbf1f1d5d878106bb4dc5c5228de5163c7f7e4e15d7fbb9d2dff39170733"),
-        ("go", "sha256:5fc829497a2c9271a17b7dabc4999174a674dab2a2066a9d62aa0cff3e29ee87"),
-        ("make", "sha256:ca659828fcad618a72c441dfa95d1d9e9c15ef5835fbabc5a25851149631292a"),
-        ("node", "sha256:711acf76e8dff739380862bbda0e5b61d86b9ac4ddadc158b176fbf4b449777a"),
-        ("python", "sha256:4e50e328f8570c2e8e37275d58ef198ba9b5569780aec9028cb9787ffbe0adce"),
-        ("rust", "sha256:ea0cf206ecee0cf1090cf289d30893d2e6fce06ff9d3bb887c5dba4bd9eef2bc"),
+        ("docs", 1, "sha256:736cdbf1f1d5d878106bb4dc5c5228de5163c7f7e4e15d7fbb9d2dff39170733"),
+        ("go", 1, "sha256:5fc829497a2c9271a17b7dabc4999174a674dab2a2066a9d62aa0cff3e29ee87"),
+        ("make", 1, "sha256:ca659828fcad618a72c441dfa95d1d9e9c15ef5835fbabc5a25851149631292a"),
+        ("node", 1, "sha256:711acf76e8dff739380862bbda0e5b61d86b9ac4ddadc158b176fbf4b449777a"),
+        ("python", 1, "sha256:4e50e328f8570c2e8e37275d58ef198ba9b5569780aec9028cb9787ffbe0adce"),
+        ("python", 2, "sha256:801a6ab3dfa459670d0be4562a1d94a47afe4ecd6be864a096565ae22f79a5b7"),
+        ("rust", 1, "sha256:ea0cf206ecee0cf1090cf289d30893d2e6fce06ff9d3bb887c5dba4bd9eef2bc"),
+        ("rust", 2, "sha256:99864cee455a9e45c07560df25da4fb8640f27944ad552cfb366457a1dc3269c"),
     ];
     let project = Project::git_empty();
     let mut wrong = Vec::new();
-    for (name, want) in pinned {
-        project.write("contract.vplan", text(name));
+    for (name, version, want) in pinned {
+        project.write("contract.vplan", text_of(name, version));
         let ran = project.run(&["plan", "--format", "json", "--changed-none", "--contract", "contract.vplan"]);
         ran.exits(0);
         let got = ran.json()["contract"]["digest"].as_str().unwrap().to_owned();
         if got != want {
-            wrong.push(format!("(\"{name}\", \"{got}\"),"));
+            wrong.push(format!("(\"{name}\", {version}, \"{got}\"),"));
         }
     }
     assert!(
         wrong.is_empty(),
-        "a published version of a std contract never changes: put the change into NAME-2.vplan, and pin that here\n{}",
+        "a published version of a std contract never changes: put the change into the next one, and pin that here\n{}",
         wrong.join("\n")
     );
 }
@@ -132,11 +146,14 @@ fn every_version_is_pinned_and_described() {
         .filter(|n| n.ends_with(".vplan"))
         .collect();
     names.sort();
-    assert_eq!(names, NAMES.map(|n| format!("{n}-1.vplan")), "pin it in `published_versions_never_change`");
-    for name in NAMES {
-        let text = text(name);
-        assert!(text.contains(&format!("contract \"std:{name}@1\"")), "{name}");
-        assert!(text.contains(&format!("vplan std {name}@1 > contracts/{name}.vplan")), "{name} says how to adapt it");
+    let all = NAMES.iter().flat_map(|name| (1..=version(name)).map(move |version| (*name, version)));
+    let files: Vec<String> = all.clone().map(|(name, version)| format!("{name}-{version}.vplan")).collect();
+    assert_eq!(names, files, "pin it in `published_versions_never_change`");
+    for (name, version) in all {
+        let text = text_of(name, version);
+        assert!(text.contains(&format!("contract \"std:{name}@{version}\"")), "{name}");
+        let copy = format!("vplan std {name}@{version} > contracts/{name}.vplan");
+        assert!(text.contains(&copy), "{name} says how to adapt it");
         let count = |word: &str| text.lines().filter(|l| l.trim_start().starts_with(word)).count();
         assert_eq!(count("check "), count("describe "), "each check of {name} says what it is for");
         assert_eq!(count("shell "), 0, "{name} needs no shell");
@@ -166,10 +183,14 @@ fn they_are_listed_and_printed() {
     let project = Project::git_empty();
     let listed = project.run(&["std"]);
     listed.exits(0);
-    assert_eq!(listed.out().lines().count(), NAMES.len());
+    assert_eq!(listed.out().lines().count(), NAMES.len() + TWICE.len());
     for name in NAMES {
-        listed.says(&format!("std:{name}@1"));
-        assert_eq!(project.run(&["std", &format!("{name}@1")]).out(), text(name), "a copy is the same contract");
+        for version in 1..=version(name) {
+            listed.says(&format!("std:{name}@{version}"));
+            let printed = project.run(&["std", &format!("{name}@{version}")]).out();
+            assert_eq!(printed, text_of(name, version), "a copy is the same contract");
+        }
+        assert_eq!(project.run(&["std", name]).out(), text(name), "the newest one");
     }
 }
 
@@ -177,7 +198,10 @@ fn they_are_listed_and_printed() {
 #[test]
 fn with_as_and_at() {
     for name in NAMES {
-        let imports = format!("vplan 1\nimport \"std:{name}@1\" as top\nimport \"std:{name}@1\" as low at \"a/b c\"\n");
+        let imports = format!(
+            "vplan 1\nimport \"std:{name}@{n}\" as top\nimport \"std:{name}@{n}\" as low at \"a/b c\"\n",
+            n = version(name)
+        );
         let project = tree_at(name, "a/b c", &imports);
         copy(&project.path("a/b c"), &project.root());
         // Two lock files are a check more.

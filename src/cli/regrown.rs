@@ -29,9 +29,16 @@ pub(super) struct Taken<'a> {
 }
 
 impl Taken<'_> {
-    /// Takes the change again. `first`: the plan that was executed first, or the whole one of which it is a share; `wrote`: what
-    /// checks wrote as they may.
+    /// Takes the change again. `first`: the plan that was executed first; `wrote`: what checks wrote as they may.
     pub fn again(&self, first: &Plan, wrote: &[RepoPath]) -> Option<Caveat> {
+        if self.args.saved.shard.is_some() {
+            let message = "checks wrote files, which those of other shards do not see";
+            return Some(
+                grew(message.to_owned())
+                    .about(wrote.to_vec())
+                    .way_out("keep what they write, and run all shards again"),
+            );
+        }
         let asks_others = self.args.saved.plan.is_some() || self.session.request.proposal.is_some();
         if asks_others {
             // What a plan file or a proposer would say of the change as it is now cannot be known.

@@ -10,7 +10,7 @@ use crate::base::path::RepoPath;
 use crate::check::Kind;
 use crate::plan::Step;
 use std::collections::BTreeSet;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Takes a snapshot, if that can be done.
 pub(super) fn take(git: &Git) -> Option<Snapshot> {
@@ -30,7 +30,7 @@ pub struct Looks {
 
 #[derive(Debug, Default)]
 struct State {
-    last: Option<Snapshot>,
+    last: Option<Arc<Snapshot>>,
     running: BTreeSet<String>,
     /// What ran since the last look.
     ran: BTreeSet<String>,
@@ -72,7 +72,7 @@ pub(super) enum Was {
 impl Looks {
     /// After the first look.
     pub(super) fn new(git: Git, head: Option<Option<Oid>>, first: Option<Snapshot>) -> Self {
-        let state = State { last: first, ..State::default() };
+        let state = State { last: first.map(Arc::new), ..State::default() };
         Self { git, head, state: Mutex::new(state), looking: Mutex::default() }
     }
 
@@ -101,13 +101,13 @@ impl Looks {
             state.running.remove(&step.id);
             state.since = state.running.clone();
         }
-        self.close(take(&self.git));
+        self.close(take(&self.git).map(Arc::new).as_ref());
     }
 
-    fn close(&self, seen: Option<Snapshot>) {
+    fn close(&self, seen: Option<&Arc<Snapshot>>) {
         let mut state = self.state();
         let Some(seen) = seen else { return };
-        let Some(last) = state.last.replace(seen.clone()) else { return };
+        let Some(last) = state.last.replace(Arc::clone(seen)) else { return };
         let next = std::mem::take(&mut state.since);
         let ran = std::mem::replace(&mut state.ran, next);
         let was = |path: &RepoPath| match () {
@@ -115,7 +115,7 @@ impl Looks {
             () if last.entry(path).is_some() => Was::Untracked,
             () => Was::New,
         };
-        let changed = last.differences(&seen).into_iter().map(|path| Changed { was: was(&path), path }).collect();
+        let changed = last.differences(seen).into_iter().map(|path| Changed { was: was(&path), path }).collect();
         let span = Span { ran, over: state.over.clone(), changed };
         state.spans.push(span);
     }
@@ -126,10 +126,10 @@ impl Looks {
     }
 
     /// Looks for the last time: what is here now, and what HEAD is.
-    pub(super) fn last(&self) -> (Option<Snapshot>, Option<Option<Oid>>) {
+    pub(super) fn last(&self) -> (Option<Arc<Snapshot>>, Option<Option<Oid>>) {
         let head = self.git.head().ok();
-        let now = take(&self.git);
-        self.close(now.clone());
+        let now = take(&self.git).map(Arc::new);
+        self.close(now.as_ref());
         (now, head)
     }
 

@@ -30,7 +30,9 @@ shipped! {
     "make" 1
     "node" 1
     "python" 1
+    "python" 2
     "rust" 1
+    "rust" 2
 }
 
 impl Shipped {

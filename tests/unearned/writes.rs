@@ -223,3 +223,68 @@ fn more_may_be_written_is_weaker() {
         assert_eq!(ran.out().contains("may change more of the tree"), exit == 1, "{old} {new}: {}", ran.out());
     }
 }
+
+#[test]
+fn an_agent_that_stops_is_not_sent_back_for_what_a_formatter_wrote() {
+    let text =
+        format!("vplan 1\n{FMT}whenChangedAny \"src/b\" {{\n  check b {{\n    shell echo b >> ../ran\n  }}\n}}\n");
+    let project = Project::git_with(&[
+        ("contracts/verify.vplan", text.as_str()),
+        ("src/a", "good\n"),
+        ("src/b", "bad\n"),
+        (".gitignore", "/.vplan\n"),
+    ]);
+    super::pushed(&project);
+    let tell = |name: &str| {
+        let event = json!({"session_id": "s-1", "hook_event_name": name, "stop_hook_active": false, "cwd": "/"});
+        project.vplan(&["hook", "claude-code", "--timeout", "120"]).stdin(event.to_string()).run()
+    };
+    tell("SessionStart").exits(0);
+    project.write("src/a", "bad\n");
+    let said = tell("Stop");
+    assert_eq!((said.exits(0).json(), project.read("../ran")), (json!({}), "b\n".to_owned()));
+}
+
+#[test]
+fn what_writes_leaves_out_is_as_forbidden_as_without_it() {
+    let text = "vplan 1\ncheck fmt {\n  shell echo x > src/a; echo x > src/b\n  writes \"src/**\" \"!src/b\"\n}\n";
+    let report = run(&project(text), 40);
+    assert_eq!(caveat(&report, "tree_changed")["files"], json!(["src/b"]));
+    // By name; and a file that is new and may be written is part of the tree, and of the change.
+    let text = "vplan 1\npaths made = \"src/**\"\ncheck gen {\n  shell echo x > src/new\n  writes made\n}\n\
+        whenChangedAny \"src/new\" {\n  check new: true\n}\n";
+    let project = project(text);
+    let report = run(&project, 44);
+    assert_eq!((codes(&report), report.get("newFiles")), (vec!["change_grew"], None));
+    assert_eq!(ids(&run(&project, 0)), ["gen", "new"]);
+    project.run(&["status", "--require", "verified"]).exits(0);
+    project.write("src/new", "y").run(&["status", "--require", "verified"]).exits(44);
+}
+
+#[test]
+fn a_share_of_a_plan_does_not_see_what_the_others_wrote() {
+    let text = format!("vplan 1\ncheck good {{\n  shell ! grep -r bad src\n}}\n{FMT}");
+    let project = project(&text);
+    for shard in ["1/2", "2/2"] {
+        let ran = project.run(&["run", "--keep-going", "--shard", shard, "--format", "json"]);
+        let report = ran.json();
+        let has_written = ids(&report).contains(&"fmt");
+        assert_eq!(codes(&report).contains(&"change_grew"), has_written, "{report:#}");
+        assert!(!has_written || report["verdict"] != "passed");
+    }
+}
+
+#[test]
+fn what_may_be_written_is_shown() {
+    let project = project(&format!("vplan 1\ncheck good: true\n{FMT}"));
+    project.run(&["explain"]).exits(0).says("\"src/**\"; any other tracked file must stay as it is");
+    project.run(&["explain", "good"]).exits(0).says("fmt (writes)");
+    let plan = project.run(&["plan", "--format", "kdl"]);
+    plan.exits(0).says("writes");
+    project.write("../plan.kdl", plan.out());
+    project
+        .run(&["run", "--plan", "../plan.kdl"])
+        .exits(44)
+        .says("checks wrote files that were not part of the change");
+    project.run(&["run", "--format", "json"]).exits(0);
+}

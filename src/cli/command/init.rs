@@ -161,6 +161,10 @@ fn check(one: &Proposed, indent: &str) -> String {
         let list: Vec<_> = one.tool_path.iter().map(|folder| quote(folder)).collect();
         settings.push(format!("tool-path {}", list.join(" ")));
     }
+    if !one.produces.is_empty() {
+        let list: Vec<_> = one.produces.iter().map(|glob| quote(glob)).collect();
+        settings.push(format!("produces {}", list.join(" ")));
+    }
     settings.extend((one.tier > 0).then(|| format!("tier {}", one.tier)));
     let (why, id, command) = (visible(one.why.as_bytes()), &one.id, one.command.to_text());
     if one.kind == Kind::Run && settings.is_empty() {
@@ -188,6 +192,7 @@ mod tests {
             dir: RepoPath::parse(dir.as_bytes()).unwrap(),
             env: &["CI=1"],
             tool_path: &[".venv/bin"],
+            produces: vec!["a\\[b\\]/\"c'/**".to_owned()],
             tier: 1,
             why: "a\nb".to_owned(),
         };
@@ -197,7 +202,13 @@ mod tests {
             checks: vec![
                 one("test", Kind::Test, "make test", "."),
                 one("a", Kind::Run, "FOO='a b' x # '", "it's \"here\""),
-                Proposed { env: &[], tool_path: &[], tier: 0, ..one("b", Kind::Run, "true", ".") },
+                Proposed {
+                    env: &[],
+                    tool_path: &[],
+                    produces: Vec::new(),
+                    tier: 0,
+                    ..one("b", Kind::Run, "true", ".")
+                },
             ],
         };
         let left_out = vec!["x\u{202e}\ny".to_owned()];

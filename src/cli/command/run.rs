@@ -72,7 +72,7 @@ pub(super) fn once(global: &Global, args: &Run, terminal: &Terminal, round: Roun
     let grants = grants(args)?;
     let streams = streams(args, format)?;
     let planned = planned(global, args, terminal, memory.is_some(), look)?;
-    let Planned { all, session, since, plan, held, saved_plan, shard } = planned;
+    let Planned { session, since, plan, held, saved_plan, shard } = planned;
     let judge = session.judge(args.judge.as_deref(), &plan)?;
     let containment = containment(args)?;
 
@@ -108,7 +108,7 @@ pub(super) fn once(global: &Global, args: &Run, terminal: &Terminal, round: Roun
     let judge = judge.map(|Program { argv, env, .. }| Judge { argv, env, question: &question });
     let vault = vault(global, &session.site);
     let taken = Taken { global, args, terminal, since, session: &session };
-    let again = |first: &Plan, wrote: &[RepoPath]| taken.again(all.as_ref().unwrap_or(first), wrote);
+    let again = |first: &Plan, wrote: &[RepoPath]| taken.again(first, wrote);
     let run = verify::Run {
         root: &root,
         environment: &environment,

@@ -102,6 +102,8 @@ pub struct Proposed {
     pub env: &'static [&'static str],
     /// Folders in front of PATH.
     pub tool_path: &'static [&'static str],
+    /// Globs for what it makes beside what it verifies.
+    pub produces: Vec<String>,
     /// Its tier.
     pub tier: u8,
     /// Why: one line for people.
@@ -111,7 +113,7 @@ pub struct Proposed {
 impl Proposed {
     pub(super) fn new(id: String, kind: Kind, command: &str, dir: &RepoPath, why: String) -> Self {
         let command = parse_command(command);
-        Self { id, kind, command, dir: dir.clone(), env: &[], tool_path: &[], tier: 0, why }
+        Self { id, kind, command, dir: dir.clone(), env: &[], tool_path: &[], produces: Vec::new(), tier: 0, why }
     }
 }
 

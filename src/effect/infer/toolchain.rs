@@ -38,11 +38,11 @@ impl Proposer {
         let file = shown(dir, FILE);
         if self.has_checked_in(dir, "Cargo.lock") {
             let why = format!("`{file}` makes it a Cargo package or workspace, and its Cargo.lock is checked in");
-            self.import("std:rust@1", "rust", dir, why);
+            self.import("std:rust@2", "rust", dir, why);
             return;
         }
         let why =
-            format!("`{file}` has no Cargo.lock beside it that is checked in, which std:rust@1 builds with (--locked)");
+            format!("`{file}` has no Cargo.lock beside it that is checked in, which std:rust@2 builds with (--locked)");
         let mut checks = Vec::new();
         for (name, kind, command, what) in [
             ("fmt", Kind::Lint, "cargo fmt --all --check", "rustfmt comes with Rust"),
@@ -78,7 +78,7 @@ impl Proposer {
             named(self, &["pytest.ini", ".pytest.ini", "conftest.py", "tests/conftest.py"])
         };
         if let Some(file) = pytest {
-            self.import("std:python@1", "python", dir, format!("`{}` says that pytest is in use", shown(dir, file)));
+            self.import("std:python@2", "python", dir, format!("`{}` says that pytest is in use", shown(dir, file)));
         }
         // A file of its own is seen by the std contract, a table of pyproject.toml is not.
         let seen = |file: Option<&'static str>| file.filter(|_| pytest.is_none());
@@ -98,7 +98,9 @@ impl Proposer {
             let Some(file) = file else { continue };
             let id = self.id(dir, "python", name);
             let why = format!("`{}` configures {tool}", shown(dir, file));
-            checks.push(Proposed { tool_path: VENV, ..Proposed::new(id, kind, &command, dir, why) });
+            let cache = if name == "mypy" { "**/.mypy_cache/**" } else { "**/.ruff_cache/**" };
+            let produces = vec![glob(dir, cache)];
+            checks.push(Proposed { tool_path: VENV, produces, ..Proposed::new(id, kind, &command, dir, why) });
         }
         let when = if changed.is_empty() { Vec::new() } else { vec![glob(dir, "**/*.py")] };
         self.checks(None, when, checks);

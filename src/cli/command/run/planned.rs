@@ -17,8 +17,6 @@ use crate::run::verdict::Exit;
 
 /// What is run.
 pub(super) struct Planned {
-    /// The whole plan, where this is a share of one that may write.
-    pub all: Option<Plan>,
     /// What the round is held against, if it has a subject.
     pub held: Option<Held>,
     /// The plan, or a share of it.
@@ -63,8 +61,6 @@ pub(super) fn planned(
     let more: Vec<Caveat> = said.into_iter().filter(|c| !is_said(c, &whole)).collect();
     whole.caveats.extend(more);
     attach(&mut whole, of_run(&session, global, args, is_loop, held.as_ref())?);
-    let may_write = args.saved.shard.is_some() && whole.steps.iter().any(|s| s.writes.is_some());
-    let all = may_write.then(|| whole.clone());
     let (plan, shard) = match args.saved.shard {
         Some(shard) => {
             let share = share(&whole, shard);
@@ -74,7 +70,7 @@ pub(super) fn planned(
         None => (whole, None),
     };
     let since = subject.as_ref().and_then(Subject::since);
-    Ok(Planned { all, held, plan, saved_plan, session, shard, since })
+    Ok(Planned { held, plan, saved_plan, session, shard, since })
 }
 
 /// The plan as it is made, or as its file has it.
