@@ -225,12 +225,15 @@ fn precedence(code: Exit) -> usize {
 
 /// What a blocking step's own end says. (Where the budget ended it, [`Run::is_budget_used`] has the same code.)
 ///
-/// A time limit is 43 whatever the step was for; beyond that a `setup` step's failure is 5 whatever its verb.
+/// A time limit is 43 whatever the step was for; one that changed the tree is 40; beyond that a `setup` step's failure is 5
+/// whatever its verb.
 fn exit_of_step(step: &Step, record: &StepRecord) -> Option<Exit> {
     match record.status {
         Status::TimedOut => Some(Exit::Time),
         Status::Errored if record.reason == Some(Cause::Missing) || step.setup => Some(Exit::Setup),
         Status::Errored => Some(Exit::Failed),
+        // That it wrote says nothing of what it is there for.
+        Status::Failed if record.reason == Some(Cause::TreeChanged) => Some(Exit::Failed),
         Status::Failed if step.setup => Some(Exit::Setup),
         Status::Failed => Some(match step.kind {
             Kind::Compile => Exit::Compilation,

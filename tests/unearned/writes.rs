@@ -68,6 +68,12 @@ fn a_failure_stays_what_it_is_and_a_warning_lets_nothing_pass() {
     assert_eq!((&step(&report, "lint")["reason"], codes(&report)), (&json!("exit_code"), vec!["tree_changed"]));
     let report = run(&project(&writes("\n  severity warning")), 44);
     assert_eq!(step(&report, "lint")["status"], "failed");
+    // Whatever it is there for.
+    for more in ["run ./w.sh\n  setup", "compile ./w.sh", "test ./w.sh", "lint ./w.sh\n  retries 2"] {
+        let project = project(&format!("vplan 1\ncheck w {{\n  {more}\n}}\n"));
+        project.script("w.sh", "#!/bin/sh\necho x > docs/a\n");
+        assert_eq!(step(&run(&project, 40), "w")["failureCode"], "verification_tree_changed", "{more}");
+    }
     // Nothing that may have written is kept: the same again comes to the same.
     let text = "vplan 1\ncheck kept {\n  run true\n  inputs \"src/**\"\n}\n\
         check other {\n  shell echo x >> docs/a\n  inputs \"src/**\"\n}\n";
