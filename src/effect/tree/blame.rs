@@ -59,9 +59,9 @@ fn what(changed: &Changed, ran: &[&Step], plan: &Plan) -> Is {
         Is::Written
     } else if changed.was == Was::New {
         Is::New
-    } else if changed.was == Was::Untracked {
-        Is::Other
-    } else if ran.iter().any(|s| s.cleans.iter().any(|glob| glob.matches(path)) || reports(s)) {
+    } else if changed.was == Was::Untracked
+        || ran.iter().any(|s| s.cleans.iter().any(|glob| glob.matches(path)) || reports(s))
+    {
         Is::Other
     } else {
         Is::Forbidden
@@ -71,8 +71,8 @@ fn what(changed: &Changed, ran: &[&Step], plan: &Plan) -> Is {
 /// Says of each change between two looks who may have made it.
 pub(super) fn blame(spans: &[Span], run: &Run<'_>) -> Found {
     let passed = run.passed();
-    let (mut known, mut unknown): (BTreeMap<&str, BTreeSet<RepoPath>>, Vec<(BTreeSet<&str>, RepoPath)>) =
-        Default::default();
+    let mut known: BTreeMap<&str, BTreeSet<RepoPath>> = BTreeMap::new();
+    let mut unknown: Vec<(BTreeSet<&str>, RepoPath)> = Vec::new();
     let (mut left, mut others, mut wrote) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     let (mut suspects, mut before) = (BTreeSet::new(), BTreeMap::new());
     for span in spans {
