@@ -62,6 +62,7 @@ pub fn plain_check(id: &str) -> Check {
     Check {
         id: id.to_owned(),
         named: true,
+        inclusion: 0,
         place: Place::default(),
         line: 1,
         column: 1,

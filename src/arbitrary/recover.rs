@@ -133,13 +133,20 @@ const EARLY: &[&str] = &[
 /// A plan in which cleanups, producers and presence checks stand in any order; now and then with constraints.
 pub fn early_cleanup() -> impl Strategy<Value = Plan> {
     let step = (select(EARLY), vec(any::<Index>(), 0..2), 0_u8..6);
-    (vec(step, 2..9), any::<bool>()).prop_map(|(chosen, sealed)| {
+    (vec(step, 2..9), any::<bool>(), any::<bool>()).prop_map(|(chosen, chained, sealed)| {
         let words: Vec<&str> = chosen.iter().map(|(command, ..)| *command).collect();
         let mut plan = crate::recover::bare::plan_of_words(&words);
         let ids: Vec<String> = plan.steps.iter().map(|s| s.id.clone()).collect();
         for (i, (step, (_, predecessors, rare))) in plan.steps.iter_mut().zip(chosen).enumerate() {
             let earlier = predecessors.iter().filter(|_| rare == 0).filter_map(|index| ids.get(index.index(i.max(1))));
             step.after = earlier.filter(|id| **id != step.id).cloned().collect();
+            // As the commands of a request come one behind the other.
+            if chained && let Some(id) = i.checked_sub(1).and_then(|before| ids.get(before)) {
+                if !step.after.contains(id) {
+                    step.prepared_by.push(id.clone());
+                    step.after.push(id.clone());
+                }
+            }
             if rare == 1 {
                 step.origin = Origin::Contract;
             }
@@ -148,13 +155,14 @@ pub fn early_cleanup() -> impl Strategy<Value = Plan> {
     })
 }
 
-type Settings = (Command, Origin, bool, bool, bool, Vec<(Index, bool)>, u8, bool);
+/// Predecessors are needed, waited for, or only prepare.
+type Settings = (Command, Origin, bool, bool, bool, Vec<(Index, u8)>, u8, bool);
 
 fn settings() -> impl Strategy<Value = Settings> {
     let origin = select(&[Origin::Explicit, Origin::Contract, Origin::Inferred, Origin::Proposed][..]);
     // Rare settings: one in eight.
     let rare = || (0_u8..8).prop_map(|n| n == 0);
-    let predecessors = vec((any::<Index>(), any::<bool>()), 0..2);
+    let predecessors = vec((any::<Index>(), 0_u8..3), 0..3);
     (command(), origin, any::<bool>(), rare(), rare(), predecessors, 0_u8..3, any::<bool>())
 }
 
@@ -189,11 +197,16 @@ fn make_step(number: usize, settings: Settings, earlier: &[Step]) -> Step {
     if warning {
         made.severity = Severity::Warning;
     }
-    for (index, needs) in predecessors {
-        let Some(before) = earlier.get(index.index(earlier.len().max(1))) else { continue };
+    for (index, how) in predecessors {
+        let Some(before) = earlier.get(index.index(earlier.len().max(1))).filter(|b| !made.after.contains(&b.id))
+        else {
+            continue;
+        };
         made.after.push(before.id.clone());
-        if needs {
-            made.needs.push(before.id.clone());
+        match how {
+            0 => made.needs.push(before.id.clone()),
+            1 => made.prepared_by.push(before.id.clone()),
+            _ => {}
         }
     }
     made.after.sort_by_key(|id| earlier.iter().position(|s| s.id == *id));

@@ -404,6 +404,8 @@ pub fn cases() -> impl Strategy<Value = Case> {
             step.after.extend(step.needs.clone());
             step.after.sort();
             step.after.dedup();
+            let prepares = |id: &&String| settings.next_tier && !step.needs.contains(id);
+            step.prepared_by = step.after.iter().filter(prepares).cloned().collect();
             step.always = settings.always;
             step.setup = settings.setup;
             step.severity = if settings.warning { Severity::Warning } else { Severity::Blocking };

@@ -37,6 +37,8 @@ pub struct Contract {
     pub digest: Digest,
     /// The other files that it is made of, in the order in which they were read.
     pub imports: Vec<Imported>,
+    /// Of each use of an imported file, from 1, the number of the one that imports it; 0 is the contract itself.
+    pub importers: Vec<usize>,
     /// The checks, in base order (the order of the file, an import's where it stands).
     pub checks: Vec<Check>,
     /// Conditions, shared by all checks inside the same block.
@@ -93,6 +95,8 @@ pub struct Check {
     pub id: String,
     /// Whether it has a name of its own (anonymous ones may be merged).
     pub named: bool,
+    /// Which use of which file defines it: 0 is the contract itself, an import counts from 1 (see `Contract::importers`).
+    pub inclusion: usize,
     /// Where it is defined: its name, or its `run`.
     pub place: Place,
     /// Line of `place`, from 1.

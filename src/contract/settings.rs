@@ -97,6 +97,7 @@ impl Values {
         Check {
             id,
             named: false,
+            inclusion: 0,
             place: Place::default(),
             line: 0,
             column: 0,

@@ -130,6 +130,7 @@ impl<'d> Checker<'d> {
             path: self.draft.path.clone(),
             digest: self.draft.digest.clone().unwrap_or_else(|| Digest::of(b"")),
             imports: self.draft.imported.clone(),
+            importers: importers(&self.draft.inclusions),
             limits: self.limits(),
             scope: self.scope(),
             recover: self.recover(),
@@ -296,6 +297,7 @@ impl<'d> Checker<'d> {
                 made.env.extend(assignments);
                 Some(Check {
                     named,
+                    inclusion: check.inclusion,
                     place: check.place,
                     line: position.line,
                     column: position.column,
@@ -306,6 +308,17 @@ impl<'d> Checker<'d> {
             })
             .collect()
     }
+}
+
+/// Of each use of a file, which one imports it: the one that the same `import` statements lead to, but for the last.
+fn importers(inclusions: &[draft::Inclusion]) -> Vec<usize> {
+    let numbers: BTreeMap<&[Place], usize> =
+        inclusions.iter().enumerate().map(|(i, used)| (used.chain.as_slice(), i + 1)).collect();
+    let importer = |used: &draft::Inclusion| {
+        let chain = used.chain.split_last().map_or(&[][..], |(_, before)| before);
+        numbers.get(chain).copied().unwrap_or(0)
+    };
+    inclusions.iter().map(importer).collect()
 }
 
 /// An index into the definitions, with the place that names it.

@@ -5,7 +5,8 @@ use super::definition::Definitions;
 use super::error::{self, PlanError};
 use super::facts::{Fact, Facts, Question};
 use super::frame::{note, without_contract};
-use super::order::{Constraints, Effects, artifact_bundles, order};
+use super::merge::Listed;
+use super::order::{Constraints, Effects, Preparing, artifact_bundles, order};
 use super::request::{Mode, Request};
 use super::select::{Choice, Judged, Seen, judge};
 use super::{Omitted, Origin, Plan, Reason, Step, digest, nothing, step, tier};
@@ -106,7 +107,8 @@ pub(super) fn assemble(
     }
     input.close(&mut fates, &judged, &existing)?;
     let represented = input.merge_anonymous(&mut fates);
-    let chosen = input.choose_commands(&commands, &mut fates, role, restriction, &existing);
+    let mut list = Vec::new();
+    let chosen = input.choose_commands(&commands, &mut fates, role, restriction, &existing, &mut list);
 
     let seen = judged.seen();
     // Thousands of reasons have been copied to where they belong.
@@ -119,6 +121,7 @@ pub(super) fn assemble(
     for (_, outcome) in explicit {
         outcome.map_or_else(|out| omitted.push(out), |member| members.push(member));
     }
+    let alone = members.len();
     for (index, (check, fate)) in input.contract.checks.iter().zip(fates).enumerate() {
         match fate {
             Fate::In(chosen) => {
@@ -142,7 +145,14 @@ pub(super) fn assemble(
     }
     plan.omitted = omitted;
     plan.tiers = tiers;
-    input.arrange(&mut plan, members, &node_of_check);
+    let mut own = 0..alone;
+    let place = |listed: &Listed| match listed {
+        Listed::Alone => own.next(),
+        Listed::Check(index) => node_of_check.get(*index).copied().flatten(),
+    };
+    let mut listed = BTreeSet::new();
+    let list: Vec<usize> = list.iter().filter_map(place).filter(|node| listed.insert(*node)).collect();
+    input.arrange(&mut plan, members, &node_of_check, (list, alone));
     Ok(Assembled::Plan(Box::new(plan), seen))
 }
 
@@ -374,8 +384,27 @@ impl<'a> Input<'a> {
         Ok(Member { check: Some(check), steps })
     }
 
+    /// What prepares what. Plans of version 1 know nothing of it.
+    fn preparing(&self, members: &[Member], (list, alone): (Vec<usize>, usize)) -> Preparing {
+        if self.request.in_version_1 {
+            return Preparing::default();
+        }
+        Preparing {
+            files: members.iter().map(|m| m.check.map(|c| c.inclusion)).collect(),
+            importers: self.contract.importers.clone(),
+            list,
+            alone,
+        }
+    }
+
     /// Orders the members and writes down what waits for what.
-    fn arrange(&self, plan: &mut Plan, mut members: Vec<Member>, node_of_check: &[Option<usize>]) {
+    fn arrange(
+        &self,
+        plan: &mut Plan,
+        mut members: Vec<Member>,
+        node_of_check: &[Option<usize>],
+        list: (Vec<usize>, usize),
+    ) {
         let node = |check: &usize| node_of_check.get(*check).copied().flatten();
         let needs = |m: &Member| m.check.map(|c| c.needs.iter().filter_map(node).collect()).unwrap_or_default();
         let needs: Vec<Vec<usize>> = members.iter().map(needs).collect();
@@ -401,6 +430,8 @@ impl<'a> Input<'a> {
             writers: with(&|s| s.writes.is_some()),
             setup: with(&|s| s.setup).into_iter().collect(),
             artifacts: artifact_bundles(&effects),
+            preparing: self.preparing(&members, list),
+            full: self.request.in_version_1,
         };
         let ordered = order(&constraints);
         let ids: Vec<Vec<String>> = members.iter().map(|m| m.steps.iter().map(|s| s.id.clone()).collect()).collect();
@@ -416,14 +447,25 @@ impl<'a> Input<'a> {
         }
         plan.steps.reserve_exact(members.iter().map(|m| m.steps.len()).sum());
         let definitions = Definitions::new(&self.request.changed);
+        let mut places = vec![0; members.len()];
+        for (place, node) in ordered.order.iter().enumerate() {
+            places.get_mut(*node).into_iter().for_each(|p| *p = place);
+        }
         for at in &ordered.order {
-            let after = ordered.after.get(*at).map(Vec::as_slice).unwrap_or_default();
-            let wanted = needs.get(*at).map(Vec::as_slice).unwrap_or_default();
-            let needed: Vec<usize> = after.iter().filter(|n| wanted.contains(n)).copied().collect();
+            let [strong, weak] =
+                [&ordered.after, &ordered.prepared_by].map(|lists| lists.get(*at).map_or(&[][..], Vec::as_slice));
+            let place = |node: &usize| places.get(*node).copied().unwrap_or(0);
+            let mut after = [strong, weak].concat();
+            after.sort_by_key(place);
+            let mut needed: Vec<usize> = needs.get(*at).cloned().unwrap_or_default();
+            needed.retain(|n| place(n) < place(at));
+            needed.sort_by_key(place);
+            needed.dedup();
             let Some(member) = members.get_mut(*at) else { continue };
             for mut step in std::mem::take(&mut member.steps) {
-                step.after = names(after);
+                step.after = names(&after);
                 step.needs = names(&needed);
+                step.prepared_by = names(weak);
                 step.reasons.extend(definitions.reason(&step));
                 plan.steps.push(step);
             }
@@ -553,10 +595,12 @@ mod tests {
         contract.limits.max_checks = Some(2);
         let explicit = ["echo lint", "x", "echo unit", "x", "y"].map(command).to_vec();
         let plan = planned(&contract, &Request { explicit: explicit.clone(), ..Request::default() }).unwrap();
-        assert_eq!(ids(&plan), ["x", "echo-unit", "lint"]);
+        // The list stays in its order, also where a command is a check of the contract.
+        assert_eq!(ids(&plan), ["lint", "x", "echo-unit"]);
+        assert_eq!(plan.steps[2].prepared_by, ["x"]);
         assert_eq!(left_out(&plan), [("y", "cut by max-checks 2", true), ("unit", "tier 1 was not reached", false)]);
         assert_eq!(
-            plan.steps[2].reasons.iter().map(|r| r.condition.as_str()).collect::<Vec<_>>(),
+            plan.steps[0].reasons.iter().map(|r| r.condition.as_str()).collect::<Vec<_>>(),
             ["always", "explicit"]
         );
         // A role that runs only tagged checks runs only commands that equal one of them.

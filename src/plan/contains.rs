@@ -29,7 +29,15 @@ pub fn missing<'a>(whole: &'a Plan, part: &Plan) -> Vec<&'a Step> {
 
 /// What a step does, without why it is there and what is around it.
 fn definition(step: &Step) -> Step {
-    Step { after: Vec::new(), describe: None, needs: Vec::new(), reasons: Vec::new(), source: None, ..step.clone() }
+    Step {
+        after: Vec::new(),
+        describe: None,
+        needs: Vec::new(),
+        prepared_by: Vec::new(),
+        reasons: Vec::new(),
+        source: None,
+        ..step.clone()
+    }
 }
 
 /// What each step waits for, directly or not: another plan may have further steps in between.

@@ -207,6 +207,7 @@ pub fn without_contract() -> Contract {
         digest: Digest::of(b""),
         base: None,
         imports: Vec::new(),
+        importers: Vec::new(),
         checks: Vec::new(),
         conditions: Vec::new(),
         risks: Vec::new(),

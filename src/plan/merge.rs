@@ -9,6 +9,15 @@ use crate::base::word::Word;
 use crate::contract::Role;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// What a command of the request became.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Listed {
+    /// The next step of its own.
+    Alone,
+    /// Another name for this check.
+    Check(usize),
+}
+
 impl<'a> Input<'a> {
     /// Equal anonymous checks become the first of them; the result says which became which.
     pub fn merge_anonymous(&self, fates: &mut [Fate]) -> Vec<(usize, usize)> {
@@ -35,7 +44,8 @@ impl<'a> Input<'a> {
         merged
     }
 
-    /// Merges each command into the check that it equals, or decides about it alone.
+    /// Merges each command into the check that it equals, or decides about it alone. What the explicit ones became is added to
+    /// `list`, in their order.
     pub fn choose_commands(
         &self,
         commands: &[Asked<'a>],
@@ -43,6 +53,7 @@ impl<'a> Input<'a> {
         role: &str,
         restriction: Option<&Role>,
         existing: &Existing,
+        list: &mut Vec<Listed>,
     ) -> Vec<(Origin, Result<Member<'a>, Omitted>)> {
         let mut in_plan: BTreeMap<Identity, usize> = BTreeMap::new();
         let mut allowed: BTreeSet<Identity> = BTreeSet::new();
@@ -73,7 +84,11 @@ impl<'a> Input<'a> {
                 Origin::Inferred | Origin::Contract => "inferred",
             };
             let reason = Reason { condition: condition.to_owned(), ..Reason::default() };
-            if let Some(Fate::In(check)) = in_plan.get(&identity).and_then(|i| fates.get_mut(*i)) {
+            if let Some((index, Fate::In(check))) = in_plan.get(&identity).and_then(|i| Some((*i, fates.get_mut(*i)?)))
+            {
+                if *origin == Origin::Explicit {
+                    list.push(Listed::Check(index));
+                }
                 add_reasons(&mut check.reasons, vec![reason]);
                 continue;
             }
@@ -97,6 +112,9 @@ impl<'a> Input<'a> {
                 for step in &mut steps {
                     step.reasons.push(reason.clone());
                     step.describe = describe.map(str::to_owned);
+                }
+                if *origin == Origin::Explicit {
+                    list.push(Listed::Alone);
                 }
                 Ok(Member { check: None, steps })
             };

@@ -188,7 +188,7 @@ pub enum Origin {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Step {
-    /// Ids of direct predecessors by constraints, in plan order.
+    /// Ids of direct predecessors by constraints, in plan order: the fewest that imply all others.
     pub after: Vec<String>,
     /// Runs whatever its predecessors did.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -255,6 +255,10 @@ pub struct Step {
     /// `file`: which path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<RepoPath>,
+    /// Ids of those of `after` that it waits for only because they prepare: `setup`, and commands of the request. Such an order
+    /// gives way to every other, and recovery may turn it round.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub prepared_by: Vec<String>,
     /// `produces`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub produces: Vec<Glob>,
@@ -308,6 +312,12 @@ impl Step {
     #[must_use]
     pub fn is_effective(&self) -> bool {
         !self.setup && self.severity == Severity::Blocking
+    }
+
+    /// The predecessors that something other than preparing puts before it.
+    pub fn bound_to(&self) -> impl Iterator<Item = &String> {
+        let bound = |id: &&String| !self.prepared_by.contains(id) || self.needs.contains(id);
+        self.after.iter().chain(&self.needs).filter(bound)
     }
 
     /// The name that `--only`, `needs` and people use: the check's name, also for a batch.

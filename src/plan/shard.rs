@@ -64,7 +64,7 @@ pub fn share(plan: &Plan, shard: Shard) -> Share {
     let index: BTreeMap<&str, usize> = steps.iter().enumerate().map(|(i, s)| (s.id.as_str(), i)).collect();
     let at = |id: &String| index.get(id.as_str()).copied();
     // An `always` step behind others goes where they go, `setup` goes everywhere.
-    let follows = |step: &Step| step.setup || (step.always && !step.after.is_empty());
+    let follows = |step: &Step| step.setup || (step.always && step.bound_to().next().is_some());
     let needers = steps.iter().filter(|s| !follows(s));
     let needed: BTreeSet<usize> = needers.flat_map(|s| s.needs.iter().filter_map(at)).collect();
     let dealt: Vec<usize> =
@@ -75,25 +75,33 @@ pub fn share(plan: &Plan, shard: Shard) -> Share {
     if !mine.is_empty() || (dealt.is_empty() && own == 0) {
         mine.extend(steps.iter().enumerate().filter(|(_, s)| s.setup).map(|(i, _)| i));
     }
-    let brings = |step: &Step| {
+    let before = |own: usize| {
+        let mut found = BTreeSet::new();
+        let mut open = vec![own];
+        while let Some(step) = open.pop().and_then(|i| steps.get(i)) {
+            open.extend(step.bound_to().filter_map(at).filter(|i| found.insert(*i)));
+        }
+        found
+    };
+    let brings = |own: usize, step: &Step| {
         let produces = |other: &usize| {
             let producer = steps.get(*other).map(|s| s.produces.as_slice()).unwrap_or_default();
             producer.iter().any(|made| step.requires.iter().any(|wanted| overlaps(made, wanted)))
         };
         let mut all: BTreeSet<usize> = step.needs.iter().filter_map(at).collect();
         if !step.requires.is_empty() {
-            all.extend(step.after.iter().filter_map(at).filter(produces));
+            all.extend(before(own).into_iter().filter(produces));
         }
         all
     };
     let mut open: Vec<usize> = mine.iter().copied().collect();
     loop {
-        while let Some(step) = open.pop().and_then(|i| steps.get(i)) {
-            open.extend(brings(step).into_iter().filter(|i| mine.insert(*i)));
+        while let Some((own, step)) = open.pop().and_then(|i| Some((i, steps.get(i)?))) {
+            open.extend(brings(own, step).into_iter().filter(|i| mine.insert(*i)));
         }
-        let behind = |s: &Step| s.always && s.after.iter().filter_map(at).any(|i| mine.contains(&i));
+        let behind = |own: usize, s: &Step| s.always && before(own).iter().any(|i| mine.contains(i));
         let always: Vec<usize> =
-            steps.iter().enumerate().filter(|(i, s)| !mine.contains(i) && behind(s)).map(|(i, _)| i).collect();
+            steps.iter().enumerate().filter(|(i, s)| !mine.contains(i) && behind(*i, s)).map(|(i, _)| i).collect();
         if always.is_empty() {
             break;
         }
@@ -103,11 +111,41 @@ pub fn share(plan: &Plan, shard: Shard) -> Share {
     let ids: BTreeSet<&str> = mine.iter().filter_map(|i| steps.get(*i)).map(|s| s.id.as_str()).collect();
     let is_mine = |id: &String| ids.contains(id.as_str());
     let (here, elsewhere): (Vec<&Step>, Vec<&Step>) = steps.iter().partition(|s| is_mine(&s.id));
-    let here = here
-        .into_iter()
-        .map(|s| Step { after: s.after.iter().filter(|id| is_mine(id)).cloned().collect(), ..s.clone() });
+    let here = here.into_iter().map(|s| inherit(s, &is_mine, &index, steps));
     let plan = digest::seal(Plan { steps: here.collect(), ..plan.clone() });
     Share { plan, elsewhere: elsewhere.into_iter().map(|s| s.id.clone()).collect() }
+}
+
+/// A step that waits for what is there: in the place of a predecessor that is not stands what that one waits for.
+fn inherit(step: &Step, is_there: &impl Fn(&String) -> bool, index: &BTreeMap<&str, usize>, steps: &[Step]) -> Step {
+    if step.after.iter().all(is_there) {
+        return step.clone();
+    }
+    let at = |id: &String| index.get(id.as_str()).copied();
+    let reach = |from: &mut dyn Iterator<Item = usize>, only_bound: bool| {
+        let (mut found, mut seen) = (BTreeSet::new(), BTreeSet::new());
+        let mut open: Vec<usize> = from.collect();
+        while let Some((place, here)) = open.pop().and_then(|i| Some((i, steps.get(i)?))) {
+            if !seen.insert(place) {
+                continue;
+            }
+            if is_there(&here.id) {
+                found.insert(place);
+            } else if only_bound {
+                open.extend(here.bound_to().filter_map(at));
+            } else {
+                open.extend(here.after.iter().chain(&here.needs).filter_map(at));
+            }
+        }
+        found
+    };
+    let bound = reach(&mut step.bound_to().filter_map(at), true);
+    let all = reach(&mut step.after.iter().filter_map(at), false);
+    let names = |places: &mut dyn Iterator<Item = &usize>| {
+        places.filter_map(|i| steps.get(*i)).map(|s| s.id.clone()).collect::<Vec<String>>()
+    };
+    let prepared_by = names(&mut all.difference(&bound));
+    Step { after: names(&mut all.union(&bound)), prepared_by, ..step.clone() }
 }
 
 #[cfg(test)]
@@ -162,7 +200,8 @@ mod tests {
                 "what is made and what is left behind",
                 vec![made, step("b"), uses, clean],
                 3,
-                vec!["make", "b", "make use clean"],
+                // What makes it leaves a mess where it runs, also behind what uses it.
+                vec!["make clean", "b", "make use clean"],
             ),
         ] {
             let plan = plan(steps);

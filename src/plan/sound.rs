@@ -49,6 +49,9 @@ pub fn sound(plan: &Plan) -> Result<(), Unfit> {
     if let Err(message) = check_order(plan) {
         return whole("steps", visible(message.as_bytes()));
     }
+    if plan.version == FIRST && plan.steps.iter().any(|s| !s.prepared_by.is_empty()) {
+        return whole("steps", "a plan of version 1 has no `preparedBy`".to_owned());
+    }
     let policy = &plan.policy;
     if !(1..=MOST_JOBS).contains(&policy.jobs) {
         return whole("policy", format!("`jobs` is {}, not 1 to {MOST_JOBS}", policy.jobs));

@@ -211,6 +211,7 @@ pub fn empty(kind: Kind, origin: Origin) -> Step {
         origin,
         pass_env: Vec::new(),
         path: None,
+        prepared_by: Vec::new(),
         produces: Vec::new(),
         question: None,
         reasons: Vec::<Reason>::new(),

@@ -54,7 +54,7 @@ pub fn check_rewrite(before: &Plan, after: &Plan, rewrite: &Rewrite) -> Result<(
     ensure(!after.steps.is_empty(), || format!("{name}: the plan is empty"))?;
     ensure(before.policy.recover.contains(name), || format!("{name} is not allowed"))?;
     trace(before, after, rewrite)?;
-    constraints(before, after)?;
+    constraints(before, after, rewrite)?;
     words(before, after)?;
     if rewrite.coverage == Coverage::Narrowed {
         dropped(before, after, rewrite)?;
@@ -91,12 +91,12 @@ fn by_id(plan: &Plan) -> BTreeMap<&str, (usize, &Step)> {
     plan.steps.iter().enumerate().map(|(i, s)| (s.id.as_str(), (i, s))).collect()
 }
 
-/// For each step the ids of all steps that must come before it.
-fn ancestors(plan: &Plan) -> BTreeMap<&str, BTreeSet<&str>> {
+/// For each step the ids of all steps that must come before it; `bound` leaves out what only prepares.
+fn ancestors(plan: &Plan, bound: bool) -> BTreeMap<&str, BTreeSet<&str>> {
     let mut all: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for step in &plan.steps {
         let mut own = BTreeSet::new();
-        for id in step.after.iter().chain(&step.needs) {
+        for id in step.after.iter().chain(&step.needs).filter(|id| !bound || !step.prepared_by.contains(id)) {
             own.insert(id.as_str());
             own.extend(all.get(id.as_str()).into_iter().flatten().copied());
         }
@@ -105,12 +105,20 @@ fn ancestors(plan: &Plan) -> BTreeMap<&str, BTreeSet<&str>> {
     all
 }
 
-/// What had to come before a step still has to, when both are there; what a step needed is still needed.
-fn constraints(before: &Plan, after: &Plan) -> Result<(), String> {
-    let now = ancestors(after);
-    for (id, earlier) in ancestors(before) {
-        let Some(have) = now.get(id) else { continue };
-        let lost = earlier.iter().find(|e| now.contains_key(*e) && !have.contains(*e));
+/// What had to come before a step still has to, when both are there; what a step needed is still needed. Only what prepares may
+/// come behind, and only when a cleanup moves: then the two have changed places.
+fn constraints(before: &Plan, after: &Plan, rewrite: &Rewrite) -> Result<(), String> {
+    let (now, bound_now) = (ancestors(after, false), ancestors(after, true));
+    let bound = ancestors(before, true);
+    let place = by_id(after);
+    let moves = rewrite.recovery_rule == "reorder-after-cleanup";
+    for (id, earlier) in ancestors(before, false) {
+        let (Some(have), Some(bound), Some(bound_now)) = (now.get(id), bound.get(id), bound_now.get(id)) else {
+            continue;
+        };
+        let turned = |e: &str| moves && place.get(e).map(|(i, _)| i) > place.get(id).map(|(i, _)| i);
+        let keeps = |e: &&str| if bound.contains(e) { bound_now.contains(e) } else { have.contains(e) || turned(e) };
+        let lost = earlier.iter().find(|e| now.contains_key(*e) && !keeps(e));
         ensure(lost.is_none(), || format!("`{id}` no longer stands behind `{}`", lost.copied().unwrap_or_default()))?;
     }
     Ok(())
@@ -299,15 +307,19 @@ fn untouched(before: &Plan, after: &Plan, rewrite: &Rewrite) -> Result<(), Strin
         if old == new {
             continue;
         }
-        let bare = |s: &Step| Step { after: Vec::new(), needs: Vec::new(), ..s.clone() };
+        let bare = |s: &Step| Step { after: Vec::new(), needs: Vec::new(), prepared_by: Vec::new(), ..s.clone() };
         let same = bare(old) == bare(new);
         let same = same || was.iter().any(|(id, (_, s))| gone.contains(id) && is_carried(s) && beside(s, old, new));
+        let bound = |s: &Step| s.bound_to().cloned().collect::<BTreeSet<String>>();
         let lists_gone = old.after.iter().chain(&old.needs).any(|p| gone.contains(p.as_str()));
         let fine = if reorders {
-            moved.insert(*id);
-            same && old.needs == new.needs && new.after.starts_with(&old.after)
+            // Only the cleanups get something that they are bound to come after.
+            if bound(new) != bound(old) {
+                moved.insert(*id);
+            }
+            same && old.needs == new.needs && bound(new).is_superset(&bound(old))
         } else if gone.is_empty() {
-            hoisted(old) && new.after == old.after && new.needs == old.needs
+            hoisted(old) && new.after == old.after && new.needs == old.needs && new.prepared_by == old.prepared_by
         } else {
             same && (lists_gone || bare(old) != bare(new))
         };
@@ -327,6 +339,7 @@ fn beside(carried: &Step, old: &Step, new: &Step) -> bool {
     let plain = |s: &Step| Step {
         after: Vec::new(),
         needs: Vec::new(),
+        prepared_by: Vec::new(),
         command: String::new(),
         dir: RepoPath::root(),
         env: Env::new(),

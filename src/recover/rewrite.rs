@@ -107,15 +107,34 @@ pub fn well_formed(plan: &Plan) -> Result<(), String> {
     }
 }
 
-/// Puts `ids` in the place of `gone` in a list of predecessors, in the order of the plan.
-pub(super) fn replace_predecessor(list: &mut Vec<String>, gone: &str, ids: &[String], order: &BTreeMap<String, usize>) {
-    if !list.iter().any(|id| id == gone) {
+/// Puts `ids` in the place of `gone` among the predecessors of a step, in the order of the plan. Of these, those of `prepare` only
+/// prepare; all do where `gone` only did.
+pub(super) fn replace_predecessor(
+    step: &mut Step,
+    gone: &str,
+    [ids, prepare]: [&[String]; 2],
+    order: &BTreeMap<String, usize>,
+) {
+    if !step.after.iter().chain(&step.needs).any(|id| id == gone) {
         return;
     }
-    list.retain(|id| id != gone);
-    list.extend(ids.iter().cloned());
-    list.sort_by_key(|id| order.get(id).copied().unwrap_or(usize::MAX));
-    list.dedup();
+    let mut bound: BTreeSet<String> = step.bound_to().filter(|id| *id != gone).cloned().collect();
+    if !step.prepared_by.iter().any(|id| id == gone) {
+        bound.extend(ids.iter().filter(|id| !prepare.contains(id)).cloned());
+    }
+    for list in [&mut step.after, &mut step.needs] {
+        put(list, gone, ids, order);
+    }
+    step.prepared_by = step.after.iter().filter(|id| !bound.contains(*id)).cloned().collect();
+}
+
+fn put(list: &mut Vec<String>, gone: &str, ids: &[String], order: &BTreeMap<String, usize>) {
+    if list.iter().any(|id| id == gone) {
+        list.retain(|id| id != gone);
+        list.extend(ids.iter().cloned());
+        list.sort_by_key(|id| order.get(id).copied().unwrap_or(usize::MAX));
+        list.dedup();
+    }
 }
 
 /// The position of each step.
@@ -199,9 +218,34 @@ mod tests {
             (&[4, 1, 2], &[3], &[1, 3, 4]),
             (&[4, 1], &[3], &[4, 1]),
         ] {
-            let mut got: Vec<String> = list.iter().map(id).collect();
-            replace_predecessor(&mut got, "command-2", &ids.iter().map(id).collect::<Vec<_>>(), &order);
-            assert_eq!(got, want.iter().map(id).collect::<Vec<_>>(), "{list:?} {ids:?}");
+            let mut step = plan_of_words(&["x"]).steps.remove(0);
+            step.after = list.iter().map(id).collect();
+            replace_predecessor(&mut step, "command-2", [&ids.iter().map(id).collect::<Vec<_>>(), &[]], &order);
+            assert_eq!(step.after, want.iter().map(id).collect::<Vec<_>>(), "{list:?} {ids:?}");
+            assert!(step.prepared_by.is_empty() && step.needs.is_empty());
+        }
+    }
+
+    /// What only prepared goes on only preparing, and what is bound to come before stays bound.
+    #[test]
+    fn predecessors_that_prepare() {
+        let order = positions(&plan_of_words(&["a", "b", "c", "d", "e"]).steps);
+        let ids = |numbers: &[usize]| numbers.iter().map(|n| format!("command-{n}")).collect::<Vec<String>>();
+        type Case<'c> = (&'c [usize], &'c [usize], &'c [usize], &'c [usize], &'c [usize], &'c [usize]);
+        let cases: [Case<'_>; 6] = [
+            // after, of which prepare; in the place of 2, of which prepare; then.
+            (&[2], &[2], &[1], &[], &[1], &[1]),
+            (&[2], &[], &[1], &[1], &[1], &[1]),
+            (&[2], &[], &[1], &[], &[1], &[]),
+            (&[1, 2], &[2], &[1], &[1], &[1], &[]),
+            (&[1, 2], &[1], &[1], &[], &[1], &[]),
+            (&[2, 4], &[4], &[1, 3], &[3], &[1, 3, 4], &[3, 4]),
+        ];
+        for (after, prepare, instead, preparing, want, still) in cases {
+            let mut step = plan_of_words(&["x"]).steps.remove(0);
+            (step.after, step.prepared_by) = (ids(after), ids(prepare));
+            replace_predecessor(&mut step, "command-2", [&ids(instead), &ids(preparing)], &order);
+            assert_eq!((step.after, step.prepared_by), (ids(want), ids(still)), "{after:?} {prepare:?} {instead:?}");
         }
     }
 

@@ -127,7 +127,7 @@ pub fn barrier(plan: &Plan, order: &Order, index: usize, past: &Past) -> Result<
     if let Some(other) = plan.steps.iter().take(index).find(cleans) {
         return Err(Why::Cleaned(visible(other.id.as_bytes())));
     }
-    let before = order.before(index);
+    let before = order.bound_before(index);
     let ran = before.iter().filter_map(|i| plan.steps.get(*i)).filter(|s| past.ran.contains(&s.id));
     match ran.into_iter().find(|s| !makes_only_inputs(s, step)) {
         Some(other) => Err(Why::Ran(visible(other.id.as_bytes()))),

@@ -149,6 +149,7 @@ pub fn settings(step: &Step) -> Digest {
         needs: Vec::new(),
         optional: false,
         origin: Origin::Contract,
+        prepared_by: Vec::new(),
         reasons: Vec::new(),
         retries: 0,
         severity: crate::check::Severity::Blocking,
@@ -164,6 +165,8 @@ pub fn settings(step: &Step) -> Digest {
 pub struct Order {
     /// Direct predecessors by constraints, as indices.
     direct: Vec<Vec<usize>>,
+    /// Those of them that do not merely prepare.
+    bound: Vec<Vec<usize>>,
     settings: Vec<Digest>,
 }
 
@@ -172,22 +175,27 @@ impl Order {
     #[must_use]
     pub fn new(plan: &Plan) -> Self {
         let index: BTreeMap<&str, usize> = plan.steps.iter().enumerate().map(|(i, s)| (s.id.as_str(), i)).collect();
-        let direct = plan.steps.iter().enumerate().map(|(own, step)| {
-            let before = step.after.iter().chain(&step.needs).filter_map(|id| index.get(id.as_str()).copied());
-            before.filter(|i| *i < own).collect()
-        });
-        Self { direct: direct.collect(), settings: plan.steps.iter().map(settings).collect() }
+        let places = |own: usize, ids: &mut dyn Iterator<Item = &String>| {
+            ids.filter_map(|id| index.get(id.as_str()).copied()).filter(|i| *i < own).collect::<Vec<usize>>()
+        };
+        let steps = || plan.steps.iter().enumerate();
+        Self {
+            direct: steps().map(|(own, s)| places(own, &mut s.after.iter().chain(&s.needs))).collect(),
+            bound: steps().map(|(own, s)| places(own, &mut s.bound_to())).collect(),
+            settings: plan.steps.iter().map(settings).collect(),
+        }
     }
 
     /// The indices of all steps that must be over before a step, directly or not, ascending.
     #[must_use]
     pub fn before(&self, step: usize) -> BTreeSet<usize> {
-        let mut found = BTreeSet::new();
-        let mut open = vec![step];
-        while let Some(here) = open.pop() {
-            open.extend(self.direct.get(here).into_iter().flatten().filter(|before| found.insert(**before)));
-        }
-        found
+        all_before(&self.direct, step)
+    }
+
+    /// The same without those that only prepare: what they leave behind is an input like any other.
+    #[must_use]
+    pub fn bound_before(&self, step: usize) -> BTreeSet<usize> {
+        all_before(&self.bound, step)
     }
 
     /// For [`Parts::predecessors`].
@@ -204,6 +212,15 @@ impl Order {
     pub fn settings(&self, step: usize) -> Option<Digest> {
         self.settings.get(step).cloned()
     }
+}
+
+fn all_before(direct: &[Vec<usize>], step: usize) -> BTreeSet<usize> {
+    let mut found = BTreeSet::new();
+    let mut open = vec![step];
+    while let Some(here) = open.pop() {
+        open.extend(direct.get(here).into_iter().flatten().filter(|before| found.insert(**before)));
+    }
+    found
 }
 
 /// What a step depends on, as lists of files of which any may select: `inputs`, and `requires`, which names artifacts that it

@@ -53,9 +53,16 @@ pub fn carry_over(before: &Plan, after: &Plan, records: Vec<StepRecord>) -> Carr
     result
 }
 
-/// Whether two steps do the same after the same predecessors; why they are in the plan does not matter.
+/// Whether two steps do the same after the same predecessors; why they are in the plan does not matter, nor what only prepares.
 fn is_same(a: &Step, b: &Step) -> bool {
-    let bare = |s: &Step| Step { describe: None, reasons: Vec::new(), source: None, ..s.clone() };
+    let bare = |s: &Step| Step {
+        after: s.bound_to().cloned().collect(),
+        describe: None,
+        prepared_by: Vec::new(),
+        reasons: Vec::new(),
+        source: None,
+        ..s.clone()
+    };
     bare(a) == bare(b)
 }
 

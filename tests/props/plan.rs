@@ -20,7 +20,7 @@ use vplan::plan::explain::story::{Outcome, story, story_text};
 use vplan::plan::explain::text::explain_text;
 use vplan::plan::facts::{Answer, Certainty, Question};
 use vplan::plan::imply::{contradicts, implies};
-use vplan::plan::order::{Bundle, Constraints, Witness, check_order, order, witness};
+use vplan::plan::order::{Bundle, Constraints, Preparing, Witness, check_order, order, witness};
 use vplan::plan::request::Selector;
 use vplan::plan::{Origin, Plan};
 
@@ -179,8 +179,11 @@ pub(super) fn constraints() -> impl Strategy<Value = Constraints> {
         let sequences = prop::collection::vec(groups, 0..3);
         let nodes = prop::collection::btree_set(node, 1..4);
         let artifacts = prop::collection::vec((nodes.clone(), nodes), 0..4);
-        (tiers, needs, sequences, artifacts, Just((0..n).collect::<Vec<usize>>()).prop_shuffle()).prop_map(
-            |(tiers, needs, sequences, artifacts, rank)| {
+        let preparing = preparing(n);
+        (tiers, needs, sequences, artifacts, preparing, Just((0..n).collect::<Vec<usize>>()).prop_shuffle()).prop_map(
+            |(mut tiers, needs, sequences, artifacts, (setup, preparing), rank)| {
+                // Commands of the request have no tier.
+                tiers.iter_mut().take(preparing.alone).for_each(|t| *t = 0);
                 // Constraints agree with a hidden order by tier and rank; artifacts may not.
                 let key = |i: &usize| (tiers[*i], rank[*i]);
                 let needs = needs.into_iter().filter(|(a, b)| a != b);
@@ -201,12 +204,54 @@ pub(super) fn constraints() -> impl Strategy<Value = Constraints> {
                     needs,
                     sequences: sequences.into_iter().map(sequence).collect(),
                     artifacts: artifacts.into_iter().map(bundle).collect(),
+                    preparing,
+                    setup,
                     tiers,
                     ..Constraints::default()
                 }
             },
         )
     })
+}
+
+/// Any of the nodes are `setup`; some are a list, of which the first are in no file. The contract imports two files, and one of these a third.
+fn preparing(n: usize) -> impl Strategy<Value = (BTreeSet<usize>, Preparing)> {
+    let file = prop::sample::select(&[Some(0), Some(0), Some(1), Some(2), Some(3), None][..]);
+    let files = prop::collection::vec(file, n);
+    let setup = prop::collection::vec(prop::bool::weighted(0.3), n);
+    let listed = prop::sample::subsequence((0..n).collect::<Vec<_>>(), 0..n.min(4)).prop_shuffle();
+    (setup, files, listed, 0..3_usize, prop::collection::vec(any::<bool>(), 8)).prop_map(
+        move |(setup, mut files, listed, alone, turns)| {
+            let alone = alone.min(n);
+            files.iter_mut().take(alone).for_each(|f| *f = None);
+            // All commands that are alone, in the order of the nodes, and checks in between.
+            let (mut commands, mut checks) = (0..alone, listed.into_iter().filter(|node| *node >= alone));
+            let mut list: Vec<usize> =
+                turns.iter().filter_map(|turn| if *turn { commands.next() } else { checks.next() }).collect();
+            list.extend(commands);
+            let setup = (0..n).filter(|node| setup[*node] && files[*node].is_some()).collect();
+            (setup, Preparing { files, importers: vec![0, 0, 2], list, alone })
+        },
+    )
+}
+
+/// Which pairs the plain definition wants prepared, strongest wish first.
+fn wishes(c: &Constraints) -> Vec<(usize, usize)> {
+    let p = &c.preparing;
+    let n = c.tiers.len();
+    let scope = |file: usize| {
+        std::iter::successors(Some(file), |f| f.checked_sub(1).map(|i| p.importers[i])).collect::<Vec<_>>()
+    };
+    let mut all = Vec::new();
+    for setup in c.setup.iter().copied() {
+        let files = scope(p.files[setup].unwrap());
+        all.extend(
+            (0..n)
+                .filter(|i| !c.setup.contains(i) && p.files[*i].is_some_and(|f| files.contains(&f)))
+                .map(|i| (setup, i)),
+        );
+    }
+    all
 }
 
 /// Pairs that `needs` and `sequences` order, by their definition: all of an earlier group before all of a later one.
@@ -497,6 +542,12 @@ proptest! {
         let said = closure(&direct);
         prop_assert!(hard.is_subset(&said));
         prop_assert!(said.iter().all(|(a, b)| at(*a) < at(*b)));
+        // No fewer would say it.
+        for pair in &direct {
+            let mut fewer = direct.clone();
+            fewer.remove(pair);
+            prop_assert!(!closure(&fewer).contains(pair), "{:?} follows from the rest", pair);
+        }
         // Nothing waits for what neither a constraint nor an artifact setting names.
         let soft: BTreeSet<(usize, usize)> = c.artifacts.iter().flat_map(|b| b.before.iter().flat_map(move |x| b.after.iter().map(move |y| (*x, *y)))).collect();
         prop_assert!(direct.iter().all(|p| hard.contains(p) || soft.contains(p)));
@@ -504,6 +555,37 @@ proptest! {
         for (a, b) in soft.iter().filter(|(a, b)| a != b && c.tiers[*a] <= c.tiers[*b] && !soft.contains(&(*b, *a))) {
             prop_assert!(said.contains(&(*a, *b)) || said.contains(&(*b, *a)), "{} {}", a, b);
             prop_assert!(at(*a) < at(*b) || said.contains(&(*b, *a)));
+        }
+    }
+
+    /// What prepares gives way to all else, and to nothing without a reason; what is told of it is what else would not be known.
+    #[test]
+    fn preparing_gives_way(c in constraints()) {
+        let got = order(&c);
+        let pairs = |lists: &[Vec<usize>]| lists.iter().enumerate().flat_map(|(later, all)| all.iter().map(move |e| (*e, later))).collect::<BTreeSet<_>>();
+        let (strong, weak) = (pairs(&got.after), pairs(&got.prepared_by));
+        let without = order(&Constraints { preparing: Preparing::default(), ..c.clone() });
+        prop_assert_eq!(closure(&pairs(&without.after)), closure(&strong), "nothing else has changed");
+        let both: BTreeSet<(usize, usize)> = strong.union(&weak).copied().collect();
+        let said = closure(&both);
+        let at = |node: usize| got.order.iter().position(|n| *n == node).unwrap();
+        prop_assert!(said.iter().all(|(a, b)| at(*a) < at(*b) && c.tiers[*a] <= c.tiers[*b]));
+        for pair in &weak {
+            let mut fewer = both.clone();
+            fewer.remove(pair);
+            prop_assert!(!closure(&fewer).contains(pair), "{:?} follows from the rest", pair);
+        }
+        let fits = |(a, b): &(usize, usize)| c.tiers[*a] <= c.tiers[*b];
+        for (a, b) in wishes(&c).iter().filter(|pair| fits(pair)) {
+            prop_assert!(said.contains(&(*a, *b)) || said.contains(&(*b, *a)), "setup {} and {}", a, b);
+        }
+        let p = &c.preparing;
+        for (at, later) in p.list.iter().enumerate().skip(1) {
+            let earlier = &p.list[..at];
+            prop_assert!(earlier.iter().any(|e| said.contains(&(*e, *later)) || said.contains(&(*later, *e)) || !fits(&(*e, *later))));
+        }
+        for (command, other) in (0..p.alone).flat_map(|a| (p.alone..c.tiers.len()).map(move |b| (a, b))).filter(|pair| fits(pair)) {
+            prop_assert!(said.contains(&(command, other)) || said.contains(&(other, command)), "{} and {}", command, other);
         }
     }
 

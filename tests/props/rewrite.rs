@@ -40,7 +40,7 @@ fn is_carried(step: &Step) -> bool {
 
 /// A step without what says where it stands among others.
 fn alone(step: &Step) -> Step {
-    Step { after: Vec::new(), needs: Vec::new(), ..step.clone() }
+    Step { after: Vec::new(), needs: Vec::new(), prepared_by: Vec::new(), ..step.clone() }
 }
 
 fn by_id(plan: &Plan) -> BTreeMap<&str, &Step> {

@@ -58,6 +58,12 @@ struct Node {
     check: Option<usize>,
 }
 
+/// What a command of the list became.
+enum Listed {
+    Alone(String),
+    Check(usize),
+}
+
 struct World<'a> {
     contract: &'a Contract,
     is_declared: bool,
@@ -140,8 +146,13 @@ pub fn right(declared: Option<&Contract>, empty: &Contract, request: &Request, f
     let limits = [contract.limits.max_checks, contract.roles[role].max_checks];
     let most = limits.into_iter().flatten().min().unwrap_or(u64::MAX);
     let mut count = 0;
+    let mut list: Vec<Listed> = Vec::new();
     for (id, command, origin) in world.commands() {
         let this = work_of_command(&command);
+        let same = places.keys().find(|i| work(&checks[**i]).as_ref() == Some(&this));
+        if let Some(check) = same.filter(|_| origin == "explicit") {
+            list.push(Listed::Check(stands_for[check]));
+        }
         if places.keys().any(|i| work(&checks[*i]).as_ref() == Some(&this)) || met.contains(&this) {
             continue;
         }
@@ -155,6 +166,9 @@ pub fn right(declared: Option<&Contract>, empty: &Contract, request: &Request, f
             if origin == "explicit" { (&mut nodes, &mut omitted) } else { (&mut behind.0, &mut behind.1) };
         if fits && count < most {
             count += 1;
+            if origin == "explicit" {
+                list.push(Listed::Alone(id.clone()));
+            }
             nodes.push(Node { id, tier: 0, origin, argv: argv(&command, &all), check: None });
         } else {
             omitted.push(id);
@@ -177,7 +191,7 @@ pub fn right(declared: Option<&Contract>, empty: &Contract, request: &Request, f
     }
     nodes.extend(behind.0);
     omitted.extend(behind.1);
-    Some(Right { steps: world.ordered(nodes, &stands_for), omitted, tiers })
+    Some(Right { steps: world.ordered(nodes, &stands_for, &list), omitted, tiers })
 }
 
 impl World<'_> {
@@ -310,7 +324,44 @@ impl World<'_> {
         all
     }
 
-    fn ordered(&self, nodes: Vec<Node>, stands_for: &BTreeMap<usize, usize>) -> Vec<RightStep> {
+    /// What prepares comes first where nothing says otherwise: `setup` before all else that the contract says, then the list of
+    /// commands, one behind the other, then what is in it alone before all others.
+    fn prepare(&self, nodes: &[Node], list: &[Listed], table: &mut Before) {
+        let checks = &self.contract.checks;
+        let wish = |a: usize, b: usize, table: &mut Before| {
+            if a == b || nodes[a].tier > nodes[b].tier {
+                return false;
+            }
+            let was = std::mem::replace(&mut table[a][b], true);
+            table[a][b] = was || !is_cyclic(table);
+            table[a][b]
+        };
+        let is_setup = |n: &Node| n.check.map(|c| checks[c].setup);
+        for a in (0..nodes.len()).filter(|a| is_setup(&nodes[*a]) == Some(true)) {
+            for b in (0..nodes.len()).filter(|b| is_setup(&nodes[*b]) == Some(false)) {
+                wish(a, b, table);
+            }
+        }
+        let place = |listed: &Listed| match listed {
+            Listed::Alone(id) => nodes.iter().position(|n| n.check.is_none() && n.id == *id),
+            Listed::Check(check) => nodes.iter().position(|n| n.check == Some(*check)),
+        };
+        let mut seen: Vec<usize> = Vec::new();
+        for node in list.iter().filter_map(place) {
+            if !seen.contains(&node) {
+                seen.iter().rev().any(|earlier| wish(*earlier, node, table));
+                seen.push(node);
+            }
+        }
+        let alone: Vec<usize> = (0..nodes.len()).filter(|n| nodes[*n].origin == "explicit").collect();
+        for a in &alone {
+            for b in (0..nodes.len()).filter(|b| !alone.contains(b)) {
+                wish(*a, b, table);
+            }
+        }
+    }
+
+    fn ordered(&self, nodes: Vec<Node>, stands_for: &BTreeMap<usize, usize>, list: &[Listed]) -> Vec<RightStep> {
         let node_of = |check: &usize| {
             let first = stands_for.get(check)?;
             nodes.iter().position(|n| n.check == Some(*first))
@@ -356,6 +407,7 @@ impl World<'_> {
                 }
             }
         }
+        self.prepare(&nodes, list, &mut table);
         let order = sorted(&with_tiers(&table, tier), |n| (tier(n), n)).expect("no cycle");
         let behind = closed(table);
         let names = |n: usize| (0..nodes.len()).filter(|a| behind[*a][n]).map(|a| nodes[a].id.clone()).collect();

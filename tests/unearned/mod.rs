@@ -8,6 +8,7 @@ mod r#loop;
 mod names;
 mod not_promised;
 mod objects;
+mod order;
 mod plan;
 mod recovery;
 mod run;

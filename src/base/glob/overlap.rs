@@ -3,7 +3,7 @@
 use super::Glob;
 use super::automaton::machine::{Machine, Node, Token};
 use super::pattern::{Class, Part, Pattern, Segment};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// Whether some path is selected by both.
 #[must_use]
@@ -12,33 +12,86 @@ pub fn overlaps(a: &Glob, b: &Glob) -> bool {
     a.alternatives().iter().any(|a| b.alternatives().iter().any(|b| both(a, b)))
 }
 
-/// All pairs (index into `a`, index into `b`) that overlap, ascending. Globs are looked up by the directories that they
-/// name in full, so that thousands of globs for as many directories are not compared with each other.
+/// Which globs of `a` overlap with which of `b`, as groups: each of the first list with each of the second, indices ascending. Every
+/// pair that overlaps is in one group, and no other is in any. Thousands that meet thousands are a few groups where they meet the same.
 #[must_use]
-pub fn pairs(a: &[Shape<'_>], b: &[Shape<'_>]) -> Vec<(usize, usize)> {
-    let mut index: BTreeMap<Vec<u8>, BTreeSet<usize>> = BTreeMap::new();
-    for (i, shape) in b.iter().enumerate() {
-        for directory in shape.directories() {
-            index.entry(directory).or_default().insert(i);
+pub fn groups(a: &[Shape<'_>], b: &[Shape<'_>]) -> Vec<Group> {
+    // Those of `a` that meet the same are one row …
+    let mut rows: BTreeMap<Vec<usize>, Vec<usize>> = BTreeMap::new();
+    let index = Index::new(b);
+    for (i, shape) in a.iter().enumerate() {
+        let row = index.meeting(shape);
+        if !row.is_empty() {
+            rows.entry(row).or_default().push(i);
         }
     }
-    let mut found = BTreeSet::new();
-    for (i, shape) in a.iter().enumerate() {
-        let mut near = BTreeSet::new();
+    // … and those of `b` that meet the same rows one column. Whichever is less to say.
+    let mut columns: Vec<Vec<usize>> = vec![Vec::new(); b.len()];
+    for (number, row) in rows.keys().enumerate() {
+        for j in row {
+            columns.get_mut(*j).into_iter().for_each(|column| column.push(number));
+        }
+    }
+    let mut by_column: BTreeMap<Vec<usize>, Vec<usize>> = BTreeMap::new();
+    for (j, column) in columns.into_iter().enumerate().filter(|(_, column)| !column.is_empty()) {
+        by_column.entry(column).or_default().push(j);
+    }
+    let members: Vec<&Vec<usize>> = rows.values().collect();
+    let of = |column: &Vec<usize>| {
+        let mut all: Vec<usize> =
+            column.iter().filter_map(|number| members.get(*number)).copied().flatten().copied().collect();
+        all.sort_unstable();
+        all
+    };
+    let size =
+        |column: &Vec<usize>| column.iter().filter_map(|number| members.get(*number)).map(|is| is.len()).sum::<usize>();
+    let in_columns: usize = by_column.iter().map(|(column, js)| size(column) + js.len()).sum();
+    if in_columns < rows.iter().map(|(row, is)| row.len() + is.len()).sum() {
+        return by_column.iter().map(|(column, js)| (of(column), js.clone())).collect();
+    }
+    rows.into_iter().map(|(row, is)| (is, row)).collect()
+}
+
+/// Indices of globs, each of which overlaps with each of others.
+pub type Group = (Vec<usize>, Vec<usize>);
+
+/// Globs, by the directories that they name in full, so that thousands of globs for as many directories are not compared with each
+/// other.
+struct Index<'i, 'g> {
+    shapes: &'i [Shape<'g>],
+    by_directory: BTreeMap<Vec<u8>, Vec<usize>>,
+}
+
+impl<'i, 'g> Index<'i, 'g> {
+    fn new(shapes: &'i [Shape<'g>]) -> Self {
+        let mut by_directory: BTreeMap<Vec<u8>, Vec<usize>> = BTreeMap::new();
+        for (i, shape) in shapes.iter().enumerate() {
+            for directory in shape.directories() {
+                by_directory.entry(directory).or_default().push(i);
+            }
+        }
+        Self { shapes, by_directory }
+    }
+
+    /// Those that overlap with a glob, ascending.
+    fn meeting(&self, shape: &Shape<'_>) -> Vec<usize> {
+        let mut near = Vec::new();
         for directory in shape.directories() {
             // Those in a directory above, or in this one …
             let ends = directory.iter().enumerate().filter(|(_, c)| **c == b'/').map(|(at, _)| at + 1);
             for end in std::iter::once(0).chain(ends) {
-                near.extend(directory.get(..end).and_then(|above| index.get(above)).into_iter().flatten());
+                near.extend(directory.get(..end).and_then(|above| self.by_directory.get(above)).into_iter().flatten());
             }
             // … and those below.
-            let below = index.range(directory.clone()..).take_while(|(other, _)| other.starts_with(&directory));
+            let below =
+                self.by_directory.range(directory.clone()..).take_while(|(other, _)| other.starts_with(&directory));
             near.extend(below.flat_map(|(_, indices)| indices));
         }
-        let meets = |j: &usize| b.get(*j).is_some_and(|other| shape.overlaps(other));
-        found.extend(near.into_iter().filter(meets).map(|j| (i, j)));
+        near.sort_unstable();
+        near.dedup();
+        near.retain(|j| self.shapes.get(*j).is_some_and(|other| shape.overlaps(other)));
+        near
     }
-    found.into_iter().collect()
 }
 
 /// A glob that is compared with many.
@@ -81,7 +134,18 @@ fn at_a_glance(a: &Pattern, b: &Pattern) -> Option<bool> {
     let (short, long) = if a.prefix.len() <= b.prefix.len() { (a, b) } else { (b, a) };
     let is_apart = !short.prefix.is_empty()
         && long.prefix.strip_prefix(&*short.prefix).is_none_or(|rest| !matches!(rest, [] | [b'/', ..]));
-    (is_apart || !(tail(a).ends_with(tail(b)) || tail(b).ends_with(tail(a)))).then_some(false)
+    if is_apart || !(tail(a).ends_with(tail(b)) || tail(b).ends_with(tail(a))) {
+        return Some(false);
+    }
+    let all_below = |a: &Pattern, b: &Pattern| {
+        // `x/**` has all of `x/y/…`; `x/**/…` goes on from any end of `x/y/**`; `p*` and `*q` have `pq`.
+        let goes_on = matches!(&*a.rest, [Segment::Any, ..]) && matches!(b.rest.last(), Some(Segment::Any));
+        let joins = a.prefix == b.prefix
+            && matches!((&*a.rest, &*b.rest), ([Segment::Wild(a)], [Segment::Wild(b)])
+                if a.last() == Some(&Part::Star) && b.first() == Some(&Part::Star));
+        matches!(&*a.rest, [Segment::Any]) || goes_on || joins
+    };
+    (all_below(short, long) || (a.prefix == b.prefix && all_below(long, short))).then_some(true)
 }
 
 /// What every path ends with.
@@ -213,19 +277,87 @@ mod tests {
             assert_eq!(overlaps(&glob(a), &glob(b)), want, "{a} {b}");
             assert_eq!(overlaps(&glob(b), &glob(a)), want, "{b} {a}");
             let (a, b) = (glob(a), glob(b));
-            assert_eq!(pairs(&[Shape::new(&a)], &[Shape::new(&b)]).len(), usize::from(want), "{a:?} {b:?}");
+            assert_eq!(groups(&[Shape::new(&a)], &[Shape::new(&b)]).len(), usize::from(want), "{a:?} {b:?}");
         }
     }
 
     #[test]
-    fn pairs_are_those_of_comparing_all() {
-        let texts = ["dist/**", "dist/a/**", "dist/a", "**/x", "{dist,out}/b", "out/*", "d*/a/x", "dist/ab/**"];
+    fn groups_are_those_of_comparing_all() {
+        let texts = [
+            "dist/**",
+            "dist/a/**",
+            "dist/a",
+            "**/x",
+            "{dist,out}/b",
+            "out/*",
+            "d*/a/x",
+            "dist/ab/**",
+            "{dist,dist/a}/x",
+        ];
         let globs: Vec<Glob> = texts.iter().map(|t| glob(t)).collect();
         let all: Vec<Shape> = globs.iter().map(Shape::new).collect();
         let want: Vec<(usize, usize)> = (0..all.len())
             .flat_map(|i| (0..all.len()).map(move |j| (i, j)))
             .filter(|(i, j)| all[*i].overlaps(&all[*j]))
             .collect();
-        assert_eq!(pairs(&all, &all), want);
+        let told = groups(&all, &all);
+        let mut got: Vec<(usize, usize)> =
+            told.iter().flat_map(|(a, b)| a.iter().flat_map(move |i| b.iter().map(move |j| (*i, *j)))).collect();
+        got.sort_unstable();
+        assert_eq!(got, want, "each once");
+    }
+
+    #[test]
+    fn what_meets_the_same_is_one_group() {
+        let many = |what: fn(usize) -> String| (0..50).map(what).map(|t| glob(&t)).collect::<Vec<Glob>>();
+        fn shapes(globs: &[Glob]) -> Vec<Shape<'_>> {
+            globs.iter().map(Shape::new).collect()
+        }
+        let (made, asked) = (many(|i| format!("g/p{i}*")), many(|i| format!("g/*r{i}")));
+        let all = || (0..50).collect::<Vec<usize>>();
+        assert_eq!(groups(&shapes(&made), &shapes(&asked)), [(all(), all())]);
+        // Each meets its own and what meets all: columns say it shorter than rows.
+        let made = many(|i| format!("g/{i}/**"));
+        let asked: Vec<Glob> = many(|i| format!("g/{i}/x")).into_iter().chain(many(|i| format!("**/r{i}"))).collect();
+        let told = groups(&shapes(&made), &shapes(&asked));
+        assert_eq!(told.len(), 51, "{told:?}");
+        assert!(told.contains(&(all(), (50..100).collect())) && told.contains(&(vec![7], vec![7])));
+    }
+
+    /// What is told at a glance is what the automata say.
+    #[test]
+    fn at_a_glance_is_right() {
+        let texts = [
+            "**",
+            "dist/**",
+            "dist/a/**",
+            "dist/a",
+            "**/x",
+            "**/x*",
+            "*",
+            "*x",
+            "x*",
+            "dist/*x",
+            "dist/x*",
+            "dist/*",
+            "dist/**/x",
+            "dist/**/x/**",
+            "dist/a/**/x",
+            "**/a/**",
+            "d*/**",
+            "?x/**",
+            "[ab]*",
+            "*[ab]",
+            "dist/?",
+            "**/*",
+            "*/**",
+            "dist/*/x*y",
+        ];
+        for (a, b) in texts.iter().flat_map(|a| texts.iter().map(move |b| (glob(a), glob(b)))) {
+            for (x, y) in a.alternatives().iter().flat_map(|x| b.alternatives().iter().map(move |y| (x, y))) {
+                let met = meet(&Machine::of(x), &Machine::of(y));
+                assert_eq!(at_a_glance(x, y).unwrap_or(met), met, "{a:?} {b:?}");
+            }
+        }
     }
 }

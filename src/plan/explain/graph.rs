@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 /// Commands are cut here: a picture is for the shape of a plan.
 const LONGEST_COMMAND: usize = 60;
 
-/// For Graphviz: one cluster for each tier, solid edges for `needs`, dashed ones for `sequence`, dotted ones for artifacts and writers.
+/// For Graphviz: one cluster for each tier, solid edges for `needs`, dashed ones for `sequence`, dotted ones for artifacts and writers,
+/// grey ones from what prepares.
 #[must_use]
 pub fn dot(plan: &Plan) -> String {
     let quote = |text: &str| format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""));
@@ -29,6 +30,7 @@ pub fn dot(plan: &Plan) -> String {
             Why::Needs => "solid",
             Why::Sequence => "dashed",
             Why::Artifacts | Why::Writes => "dotted",
+            Why::Preparing => "dashed, color=grey",
         };
         let (from, to) = (visible(earlier.id.as_bytes()), visible(later.id.as_bytes()));
         out.push_str(&format!("  {} -> {} [style={style}];\n", quote(&from), quote(&to)));
@@ -37,7 +39,8 @@ pub fn dot(plan: &Plan) -> String {
     out
 }
 
-/// For Mermaid: as [`dot`]; thick edges for `needs`, plain ones for `sequence`, dotted ones for artifacts and writers.
+/// For Mermaid: as [`dot`]; thick edges for `needs`, plain ones for `sequence`, dotted ones for artifacts and writers, and from what
+/// prepares, which it says.
 #[must_use]
 pub fn mermaid(plan: &Plan) -> String {
     let names: BTreeMap<&str, usize> = plan.steps.iter().enumerate().map(|(i, s)| (s.id.as_str(), i + 1)).collect();
@@ -57,6 +60,7 @@ pub fn mermaid(plan: &Plan) -> String {
             Why::Needs => "==>",
             Why::Sequence => "-->",
             Why::Artifacts | Why::Writes => "-.->",
+            Why::Preparing => "-. prepares .->",
         };
         out.push_str(&format!("  {} {arrow} {}\n", name(earlier), name(later)));
     }

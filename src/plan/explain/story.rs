@@ -165,7 +165,8 @@ fn waits(plan: &Plan, steps: &[(usize, &Step)]) -> Vec<(String, Why)> {
             Witness::Tier | Witness::Base | Witness::None => None,
         }
     };
-    step.after.iter().filter_map(why).collect()
+    let implied = step.needs.iter().filter(|id| !step.after.contains(id)).map(|id| (id.clone(), Why::Needs));
+    implied.chain(step.after.iter().filter_map(why)).collect()
 }
 
 /// What a placement asks for, outermost first.
@@ -420,6 +421,7 @@ pub fn story_text(story: &Story, options: &Options) -> String {
                     Why::Sequence => "sequence",
                     Why::Artifacts => "artifacts",
                     Why::Writes => "writes",
+                    Why::Preparing => "prepares it",
                 };
                 line(2, None, &format!("{} ({why})", visible(id.as_bytes())));
             }

@@ -74,7 +74,7 @@ fn into(case: &Case<'_>, carried: &Carried, behind: &[Step]) -> Result<Change, S
     }
     let order = positions(&steps);
     for step in &mut steps {
-        replace_predecessor(&mut step.after, &gone.id, &gone.after, &order);
+        replace_predecessor(step, &gone.id, [&gone.after, &gone.prepared_by], &order);
     }
     Ok(Change { dropped: Vec::new(), steps })
 }

@@ -66,6 +66,7 @@ pub(super) fn put_in_place(case: &Case<'_>, parts: Vec<Step>) -> Change {
         if let Some(previous) = previous.replace(part.id.clone()) {
             part.after = vec![previous.clone()];
             part.needs = vec![previous];
+            part.prepared_by = Vec::new();
         }
         new.push(part);
     }
@@ -74,9 +75,7 @@ pub(super) fn put_in_place(case: &Case<'_>, parts: Vec<Step>) -> Change {
     let order = positions(&steps);
     if many {
         for step in &mut steps {
-            for list in [&mut step.after, &mut step.needs] {
-                replace_predecessor(list, &case.step.id, std::slice::from_ref(&last), &order);
-            }
+            replace_predecessor(step, &case.step.id, [std::slice::from_ref(&last), &[]], &order);
         }
     }
     Change { dropped: Vec::new(), steps }

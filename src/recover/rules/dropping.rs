@@ -34,7 +34,7 @@ pub(super) fn drop(case: &Case<'_>, code: FailureCode) -> Result<Change, String>
     let order = positions(&steps);
     for step in &mut steps {
         // What stood behind it stays behind its predecessors.
-        replace_predecessor(&mut step.after, id, &case.step.after, &order);
+        replace_predecessor(step, id, [&case.step.after, &case.step.prepared_by], &order);
     }
     Ok(Change { dropped: vec![id.clone()], steps })
 }

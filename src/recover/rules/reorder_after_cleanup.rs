@@ -4,8 +4,9 @@ use super::{Case, Example, Rule};
 use crate::plan::{Coverage, Step};
 use crate::recover::bare::plan_of_words;
 use crate::recover::failure::sequence::{Misplaced, misplaced};
-use crate::recover::rewrite::Change;
+use crate::recover::rewrite::{Change, positions, replace_predecessor};
 use crate::recover::{Failure, FailureCode};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The cleanups between a producer and the presence checks of what it makes move behind all of those checks, and stay
 /// behind them when steps run side by side.
@@ -30,7 +31,7 @@ fn contradiction(case: &Case<'_>, found: &Misplaced) -> Option<String> {
     let between = || steps.iter().enumerate().take(last + 1).skip(first).filter(|(i, _)| !found.cleanups.contains(i));
     found.cleanups.iter().filter_map(|c| steps.get(*c)).find_map(|cleanup| {
         between().find_map(|(_, step)| {
-            if step.after.contains(&cleanup.id) || step.needs.contains(&cleanup.id) {
+            if step.bound_to().any(|id| *id == cleanup.id) {
                 Some(format!("the contract wants `{}` behind `{}`", step.id, cleanup.id))
             } else if step.tier != cleanup.tier {
                 Some(format!("`{}` and `{}` are of different tiers", step.id, cleanup.id))
@@ -44,16 +45,52 @@ fn contradiction(case: &Case<'_>, found: &Misplaced) -> Option<String> {
 fn moved(case: &Case<'_>, found: &Misplaced) -> Result<Change, String> {
     let steps = &case.plan.steps;
     let last = *found.checks.last().ok_or("there is no check")?;
+    let places = positions(steps);
     let mut order = Vec::with_capacity(steps.len());
     for (i, step) in steps.iter().enumerate() {
         if !found.cleanups.contains(&i) {
-            order.push(step.clone());
+            order.push(if i <= last { without_cleanups(step, steps, found, &places) } else { step.clone() });
         }
         if i == last {
             order.extend(found.cleanups.iter().filter_map(|c| Some(behind_checks(*c, steps.get(*c)?, steps, found))));
         }
     }
+    let cleanups = found.cleanups.iter().filter_map(|c| steps.get(*c));
+    cleanups.rev().for_each(|cleanup| stay_behind(&cleanup.id, steps, &mut order));
     Ok(Change { dropped: Vec::new(), steps: order })
+}
+
+/// A step that a cleanup stood before: what that one waited for it now waits for itself.
+fn without_cleanups(step: &Step, steps: &[Step], found: &Misplaced, places: &BTreeMap<String, usize>) -> Step {
+    let mut step = step.clone();
+    for cleanup in found.cleanups.iter().rev().filter_map(|c| steps.get(*c)) {
+        replace_predecessor(&mut step, &cleanup.id, [&cleanup.after, &cleanup.prepared_by], places);
+    }
+    step
+}
+
+/// All that stood behind the cleanup and has not been left in front of it stays behind it.
+fn stay_behind(cleanup: &str, before: &[Step], steps: &mut [Step]) {
+    let waits = |step: &Step, for_one_of: &BTreeSet<String>| {
+        step.after.iter().chain(&step.needs).any(|id| for_one_of.contains(id))
+    };
+    let start = || BTreeSet::from([cleanup.to_owned()]);
+    let mut behind = start();
+    for step in before {
+        if waits(step, &behind) {
+            behind.insert(step.id.clone());
+        }
+    }
+    let mut still = start();
+    for step in steps.iter_mut().skip_while(|s| s.id != cleanup) {
+        if behind.contains(&step.id) && step.id != cleanup && !waits(step, &still) {
+            step.after.push(cleanup.to_owned());
+            step.prepared_by.push(cleanup.to_owned());
+        }
+        if waits(step, &still) {
+            still.insert(step.id.clone());
+        }
+    }
 }
 
 /// The cleanup with the constraint that keeps it behind the checks it used to stand before. Its predecessors stay in front.
