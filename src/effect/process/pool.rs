@@ -185,8 +185,10 @@ impl Drop for Pool {
     fn drop(&mut self) {
         let idle = std::mem::take(&mut *lock(&self.idle));
         // All sockets first, so that all of them end side by side.
-        let children: Vec<Child> = idle.into_iter().map(|s| s.child).collect();
-        for mut child in children {
+        let children: Vec<(Pid, Child)> = idle.into_iter().map(|s| (s.pid, s.child)).collect();
+        for (pid, mut child) in children {
+            // One that was stopped after its last answer would not hear, and vplan would wait for ever.
+            let _ = kill_process(pid, Signal::CONT);
             let _ = child.wait();
         }
     }
@@ -340,6 +342,24 @@ mod tests {
             assert_eq!(supervisor.receive().ok(), want, "{number} {secret:?} {answers}");
             let _ = supervisor.child.wait();
         }
+    }
+
+    #[test]
+    fn a_stopped_one_does_not_hold_up_the_end() {
+        let pool = Pool::new(None);
+        let (mut supervisor, _other) = played();
+        let _ = supervisor.child.wait();
+        supervisor.child = Command::new("sh").args(["-c", "kill -STOP $$"]).spawn().unwrap();
+        supervisor.pid = Pid::from_raw(supervisor.child.id().cast_signed()).unwrap();
+        let (_, status) = rustix::process::waitpid(Some(supervisor.pid), WaitOptions::UNTRACED).unwrap().unwrap();
+        assert!(status.stopped());
+        lock(&pool.idle).push(supervisor);
+        let (said, ended) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            drop(pool);
+            let _ = said.send(());
+        });
+        assert!(ended.recv_timeout(Duration::from_secs(300)).is_ok(), "it was waited for");
     }
 
     #[test]
