@@ -154,7 +154,7 @@ fn operators_are_repaired_or_dropped_never_run_by_a_shell() {
     let project = project();
     let with = proposer(
         &project,
-        r#"{"commands":["make test && make check","make test > pwned","true; touch pwned","$(touch pwned)"]}"#,
+        r#"{"commands":["make test && make check","make test > pwned","true; touch pwned","echo $(touch pwned)"]}"#,
     );
     let ran = project.run(&["run", "--mode", "llm", "--proposer", &with, "--changed", "src/a.c", "--format", "json"]);
     ran.exits(0);
@@ -164,6 +164,9 @@ fn operators_are_repaired_or_dropped_never_run_by_a_shell() {
         report["rewrites"].as_array().unwrap().iter().map(|r| r["recoveryRule"].as_str().unwrap()).collect();
     let drop = "drop-unsupported-format";
     assert_eq!(rules, ["split-conjunction", drop, drop, drop]);
+    // What its first word is, nobody knows: it may change the shell, and is not dropped.
+    let with = proposer(&project, r#"{"commands":["$(touch pwned)","make test"]}"#);
+    project.run(&["run", "--mode", "llm", "--proposer", &with, "--changed", "src/a.c"]).exits(40);
     assert!(!project.exists("pwned"));
 }
 

@@ -141,11 +141,12 @@ pub fn early_cleanup() -> impl Strategy<Value = Plan> {
             let earlier = predecessors.iter().filter(|_| rare == 0).filter_map(|index| ids.get(index.index(i.max(1))));
             step.after = earlier.filter(|id| **id != step.id).cloned().collect();
             // As the commands of a request come one behind the other.
-            if chained && let Some(id) = i.checked_sub(1).and_then(|before| ids.get(before)) {
-                if !step.after.contains(id) {
-                    step.prepared_by.push(id.clone());
-                    step.after.push(id.clone());
-                }
+            if chained
+                && let Some(id) = i.checked_sub(1).and_then(|before| ids.get(before))
+                && !step.after.contains(id)
+            {
+                step.prepared_by.push(id.clone());
+                step.after.push(id.clone());
             }
             if rare == 1 {
                 step.origin = Origin::Contract;
