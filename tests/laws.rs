@@ -80,6 +80,8 @@ fn every_law_has_its_test() {
         assert!(line.len() > row.law.len() + 40, "`{}` needs a reason", row.law);
     }
     assert_eq!((names.len(), proved.len() + not.len()), (LAWS, LAWS));
+    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
+    assert!(readme.contains(&format!("| {LAWS} laws ")), "README says how many there are");
 }
 
 #[test]

@@ -164,7 +164,7 @@ fn operators_are_repaired_or_dropped_never_run_by_a_shell() {
         report["rewrites"].as_array().unwrap().iter().map(|r| r["recoveryRule"].as_str().unwrap()).collect();
     let drop = "drop-unsupported-format";
     assert_eq!(rules, ["split-conjunction", drop, drop, drop]);
-    // What its first word is, nobody knows: it may change the shell, and is not dropped.
+    // Its first word is not known: it may change the shell, and is not dropped.
     let with = proposer(&project, r#"{"commands":["$(touch pwned)","make test"]}"#);
     project.run(&["run", "--mode", "llm", "--proposer", &with, "--changed", "src/a.c"]).exits(40);
     assert!(!project.exists("pwned"));

@@ -19,7 +19,7 @@ impl Default for Carried {
 }
 
 impl Carried {
-    /// What the command becomes where it stands behind what was carried: its own variables win.
+    /// The variables of a command with these beside its own, which win.
     #[must_use]
     pub fn env_of(&self, own: &Env) -> Env {
         let mut all = self.env.clone();
@@ -66,8 +66,8 @@ pub struct Listed {
     pub gone: Vec<usize>,
 }
 
-/// Carries each `cd` and `export` that stands alone into the commands behind it. One with nothing behind it stays what it is: no
-/// command, as does one that only a shell can follow.
+/// Carries each `cd` and `export` that is a command of its own into the commands after it. One with nothing after it is left as
+/// it is, a text that is no command, and so is one that only a shell can follow.
 pub fn listed<'a>(list: impl IntoIterator<Item = &'a Command>) -> Listed {
     let mut listed = Listed::default();
     let mut carried = Carried::default();
@@ -128,7 +128,7 @@ mod tests {
             (&["a", "cd d", "b", "cd ../e", "c"], "0@. 2@d 4@e", &[1, 3]),
             (&["export A=1", "a", "cd d", "export A=2", "b"], "1@.A=1 4@dA=2", &[0, 2, 3]),
             (&["cd a && export B=1", "c"], "1@aB=1", &[0]),
-            // Nothing stands behind it, or it leads outside: it stays, and is no command.
+            // Nothing comes after it, or it leads outside: it is left as it is.
             (&["a", "cd d"], "0@. 1@.", &[]),
             (&["cd d", "a", "cd e", "cd f"], "1@d 2@d 3@d/e", &[0]),
             (&["cd ..", "a"], "0@. 1@.", &[]),

@@ -107,7 +107,21 @@ impl ChangeSet {
     /// Whether this very path changed.
     #[must_use]
     pub fn contains(&self, path: &RepoPath) -> bool {
-        self.0.binary_search_by(|f| f.path.cmp(path)).is_ok()
+        self.status(path).is_some()
+    }
+
+    /// What happened to this very path.
+    #[must_use]
+    pub fn status(&self, path: &RepoPath) -> Option<Status> {
+        let at = self.0.binary_search_by(|f| f.path.cmp(path)).ok()?;
+        self.0.get(at).map(|f| f.status)
+    }
+
+    /// The changed files in a directory and below it.
+    pub fn below(&self, dir: &RepoPath) -> impl Iterator<Item = &ChangedFile> {
+        let start = if dir.is_root() { Vec::new() } else { [dir.as_bytes(), b"/"].concat() };
+        let first = self.0.partition_point(|f| f.path.as_bytes() < start.as_slice());
+        self.0.iter().skip(first).take_while(move |f| f.path.as_bytes().starts_with(&start))
     }
 }
 

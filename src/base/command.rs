@@ -132,6 +132,14 @@ pub enum Link {
     },
 }
 
+impl Unsupported {
+    /// Whether the text is nothing but `cd` and `export`.
+    #[must_use]
+    pub fn is_carried(&self) -> bool {
+        !self.chain.is_empty() && self.chain.iter().all(Link::is_carried)
+    }
+}
+
 impl Link {
     /// Whether it starts nothing, and changes where or with what the parts behind it run.
     #[must_use]

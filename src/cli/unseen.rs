@@ -43,12 +43,12 @@ impl Session {
 
     /// Checks that the change keeps from applying by what it adds or removes: with the files of the base they would be asked for.
     fn switched_off(&self, hidden: &[RepoPath], plan: &Plan, facts: &Facts) -> Result<Option<Caveat>, Failure> {
-        let files = self.request.changed.files();
-        let appeared = |path: &RepoPath| {
-            hidden.contains(path) || files.iter().any(|f| f.status == Status::Added && f.path == *path)
-        };
+        let changed = &self.request.changed;
+        let appeared =
+            |path: &RepoPath| hidden.binary_search(path).is_ok() || changed.status(path) == Some(Status::Added);
         let vanished = |path: &RepoPath| {
-            files.iter().any(|f| f.status == Status::Deleted && (f.path == *path || f.path.below(path).is_some()))
+            changed.status(path) == Some(Status::Deleted)
+                || changed.below(path).any(|file| file.status == Status::Deleted)
         };
         let (mut then, mut about) = (facts.clone(), Vec::new());
         for (question, answer) in &mut then.0 {

@@ -93,7 +93,7 @@ impl Looks {
         state.over.insert(step.id.clone());
     }
 
-    /// Looks, behind a step of which no process is left. Where the tree cannot be seen, it is as if nobody had looked.
+    /// Looks after a step of which no process is left. A look that fails counts for nothing.
     pub(super) fn look_behind(&self, step: &Step) {
         let _alone = self.looking.lock().unwrap_or_else(PoisonError::into_inner);
         {

@@ -127,7 +127,7 @@ pub struct Ended {
     pub new: Vec<NewFile>,
     /// Files that changed without taking anything from a pass.
     pub note: Option<Note>,
-    /// Whose passes must not stand for those of another run.
+    /// The steps whose passes must not be reused.
     pub suspects: Vec<String>,
     /// The digest of the tree that was verified, where that is here.
     pub tree: Option<String>,

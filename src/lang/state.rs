@@ -46,7 +46,7 @@ const CHANGING: &[&str] = &[
     "unsetopt",
 ];
 
-/// Words that stand in front of a command and leave it one of this shell.
+/// Words that come before a command, which the same shell runs all the same.
 const BEFORE: &[&str] =
     &["!", "builtin", "command", "do", "elif", "else", "if", "noglob", "then", "time", "until", "while", "{"];
 
@@ -236,7 +236,7 @@ impl Reader<'_> {
             match byte {
                 b'\'' => return,
                 b'\\' if escapes => {
-                    // What an escape stands for is not looked at.
+                    // Which character an escape means is not looked at.
                     word.expands = true;
                     self.at += 1;
                 }
@@ -362,6 +362,19 @@ fn is_assignment(word: &Said) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The grammar's list of builtins and those above say the same of each: it is in one of them, or here.
+    #[test]
+    fn every_builtin_is_decided() {
+        let harmless: &[&str] = &[
+            "bg", "break", "caller", "compgen", "continue", "dirs", "disown", "fc", "fg", "hash", "help", "history",
+            "jobs", "times", "type", "wait",
+        ];
+        for name in crate::lang::word::BUILTINS {
+            let lists = [CHANGING, ENDING, BEFORE, harmless];
+            assert_eq!(lists.iter().filter(|list| list.contains(name)).count(), 1, "{name}");
+        }
+    }
 
     #[test]
     fn what_changes_a_shell() {

@@ -62,7 +62,7 @@ impl Scan<'_> {
 }
 
 /// The builtins of shells that are no programs. `test [ true false echo printf kill pwd` are programs as well.
-const BUILTINS: &[&str] = &[
+pub(super) const BUILTINS: &[&str] = &[
     ".",
     "alias",
     "bg",

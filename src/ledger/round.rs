@@ -112,7 +112,7 @@ pub enum Because {
     PartOfChange,
     /// The work of earlier rounds is not there.
     LeftBehind,
-    /// Somebody says that it is done, and no run does.
+    /// The caller says that it is done, and no run has shown it.
     NotVerified,
 }
 
@@ -215,7 +215,7 @@ pub fn record(ledger: &Ledger, terms: &Terms, round: &Round<'_>) -> (Ledger, Rec
             if changed {
                 propagate(&mut next, round.subject, terms);
             }
-            // A word that nothing changed does not stand for a look: the next one finds what did.
+            // Contents that were only said to be unchanged are not kept: the next round compares with those before.
             if changed || !differs || next.contents.is_none() {
                 next.contents = Some(round.contents.clone());
             }

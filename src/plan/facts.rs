@@ -112,7 +112,7 @@ impl Facts {
     }
 }
 
-/// Whether a target's pattern matches a name: `%` stands for at least one byte, and is looked for in the name without its folder too.
+/// Whether a target's pattern matches a name: `%` is at least one byte, and is looked for in the name without its folder too.
 fn matches_pattern(pattern: &[u8], name: &[u8]) -> bool {
     let Some(at) = pattern.iter().position(|b| *b == b'%') else { return false };
     let (before, after) = (pattern.get(..at).unwrap_or_default(), pattern.get(at + 1..).unwrap_or_default());

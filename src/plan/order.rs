@@ -322,7 +322,7 @@ mod tests {
         let list = Preparing { list: vec![0, 2, 1], alone: 2, ..files([None, None, Some(0), Some(0)]) };
         let c = Constraints { tiers: vec![0; 4], setup: [3].into(), preparing: list, ..Constraints::default() };
         let got = order(&c);
-        // `setup` stands before the check in the list, so the last command cannot stand before it; the first can.
+        // `setup` comes before the check in the list, so the last command cannot come before it; the first can.
         assert_eq!(got.order, [0, 3, 2, 1]);
         assert_eq!(got.prepared_by, [vec![], vec![2], vec![3], vec![0]]);
     }

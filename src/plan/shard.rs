@@ -116,7 +116,7 @@ pub fn share(plan: &Plan, shard: Shard) -> Share {
     Share { plan, elsewhere: elsewhere.into_iter().map(|s| s.id.clone()).collect() }
 }
 
-/// A step that waits for what is there: in the place of a predecessor that is not stands what that one waits for.
+/// The predecessors of a step that are in the share: one that is not is replaced by those that it waits for.
 fn inherit(step: &Step, is_there: &impl Fn(&String) -> bool, index: &BTreeMap<&str, usize>, steps: &[Step]) -> Step {
     if step.after.iter().all(is_there) {
         return step.clone();

@@ -124,7 +124,7 @@ fn constraints(before: &Plan, after: &Plan, rewrite: &Rewrite) -> Result<(), Str
     Ok(())
 }
 
-/// Every word of a new step occurs in the step that it replaces; a `cd` or an `export` alone also gives its own to what stands
+/// Every word of a new step occurs in the step that it replaces; a `cd` or an `export` alone also gives its own to what comes
 /// behind it.
 fn words(before: &Plan, after: &Plan) -> Result<(), String> {
     let (was, is) = (by_id(before), by_id(after));
@@ -251,10 +251,8 @@ impl Shell {
     }
 }
 
-/// Whether a step is nothing but `cd` and `export`.
 fn is_carried(step: &Step) -> bool {
-    let only = |u: &Unsupported| !u.chain.is_empty() && u.chain.iter().all(Link::is_carried);
-    step.unsupported.as_ref().is_some_and(only)
+    step.unsupported.as_ref().is_some_and(Unsupported::is_carried)
 }
 
 type Run = (RepoPath, Env, Vec<Word>);
@@ -269,7 +267,7 @@ fn expand(unsupported: &Unsupported, text: &str, dir: RepoPath, env: &Env, all: 
         match link {
             Link::ChangeDirectory { cd } => {
                 if here.follow(link).is_none() {
-                    // It stays as it is, and so does all that stands behind it.
+                    // It stays as it is, and so does all that comes after it.
                     all.push((here.dir.clone(), here.env.clone(), vec![Word::from("cd"), cd.clone()]));
                 }
             }

@@ -117,7 +117,7 @@ fn preparing_gives_way() {
     assert_eq!(plan.iter().map(|(id, _)| id.as_str()).collect::<Vec<_>>(), ["build", "test", "prep"]);
 }
 
-/// A cleanup that stands in the list before the check of what was made moves behind it, and all else keeps its order.
+/// A cleanup that comes in the list before the check of what was made moves behind it, and all else keeps its order.
 #[test]
 fn recovery_reorders_across_the_list() {
     let list = ["make", "make clean", "test -f build/k", "./gone.sh"];

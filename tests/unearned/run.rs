@@ -1,19 +1,9 @@
 //! What a run means: what is passed was asked for, was there while it was checked, and is as much as before.
 
+use super::{caveat, codes};
 use crate::support::Project;
 use crate::support::process::Bounded as _;
-use serde_json::{Value, json};
-
-/// The codes of a report's caveats.
-fn codes(report: &Value) -> Vec<&str> {
-    let caveats = report["caveats"].as_array().map(Vec::as_slice).unwrap_or_default();
-    caveats.iter().map(|c| c["code"].as_str().unwrap()).collect()
-}
-
-fn caveat<'a>(report: &'a Value, code: &str) -> &'a Value {
-    let caveats = report["caveats"].as_array().unwrap_or_else(|| panic!("no caveats: {report:#}"));
-    caveats.iter().find(|c| c["code"] == code).unwrap_or_else(|| panic!("no {code}: {report:#}"))
-}
+use serde_json::json;
 
 const TWO: &str = "vplan 1\n\
     whenChangedAny \"src/**\" {\n  check unit {\n    run ./unit.sh\n    needs build\n  }\n  check lint: true\n}\n\

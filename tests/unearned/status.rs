@@ -98,7 +98,7 @@ fn a_run_that_does_less_does_not_cover_a_failure() {
     }
 }
 
-/// A base that is later than the default one: such a run stands for what it contains, and it is narrowed.
+/// A base that is later than the default one: such a run counts for what it contains, and it is narrowed.
 #[test]
 fn a_run_since_a_later_commit_does_not_cover_earlier_ones() {
     let project = project();

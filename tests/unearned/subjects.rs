@@ -1,5 +1,6 @@
 //! Rounds of a subject: the whole change since it began, whatever happens to commits, branches, flags and the gate.
 
+use super::codes;
 use crate::support::Project;
 use serde_json::{Value, json};
 
@@ -21,10 +22,6 @@ fn round(project: &Project, flags: &[&str], exit: i32) -> Value {
 
 fn gate(lines: &str) -> String {
     CONTRACT.replacen('\n', &format!("\ngate {{\n  {lines}\n}}\n"), 1)
-}
-
-fn codes(report: &Value) -> Vec<&str> {
-    report["caveats"].as_array().into_iter().flatten().map(|c| c["code"].as_str().unwrap()).collect()
 }
 
 fn reason(report: &Value) -> (&str, &str) {

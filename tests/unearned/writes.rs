@@ -1,18 +1,8 @@
 //! What a step writes: a check that changes what it is about is no pass, and what it may change is verified as it is now.
 
+use super::{caveat, codes};
 use crate::support::Project;
 use serde_json::{Value, json};
-
-/// The codes of a report's caveats.
-fn codes(report: &Value) -> Vec<&str> {
-    let caveats = report["caveats"].as_array().map(Vec::as_slice).unwrap_or_default();
-    caveats.iter().map(|c| c["code"].as_str().unwrap()).collect()
-}
-
-fn caveat<'a>(report: &'a Value, code: &str) -> &'a Value {
-    let caveats = report["caveats"].as_array().unwrap_or_else(|| panic!("no caveats: {report:#}"));
-    caveats.iter().find(|c| c["code"] == code).unwrap_or_else(|| panic!("no {code}: {report:#}"))
-}
 
 fn step<'a>(report: &'a Value, id: &str) -> &'a Value {
     let steps = report["steps"].as_array().unwrap();
@@ -187,7 +177,7 @@ fn a_new_file_is_said_with_what_settles_it_and_is_not_in_the_verified_tree() {
     assert_eq!(report["newFiles"].as_array().unwrap().len(), 2);
     project.run(&["status", "--require", "verified"]).exits(0);
     project.run(&["verify"]).exits(0);
-    // As long as it is as it was left, and nobody takes it for a file of the repository.
+    // As long as it is as it was left, and not in the index.
     project.write("out/x/r.xml", "2");
     project.run(&["status", "--require", "verified"]).exits(44).says("not the one that was verified");
     project.write("out/x/r.xml", "1\n");

@@ -3,6 +3,7 @@
 
 use super::Git;
 use super::error::GitError;
+use super::listing::Listed;
 use super::object::{Oid, object_id};
 use crate::base::word::visible;
 use crate::effect::process::ask::memory;
@@ -81,7 +82,7 @@ impl Git {
         let mut files = Vec::with_capacity(text.len());
         let mut open = vec![Open { path: b"", id: None, content: Vec::new() }];
         for record in text.split_inclusive(|b| *b == 0) {
-            let (mode, id, path) = record.strip_suffix(b"\0").and_then(listed).ok_or_else(unreadable)?;
+            let Listed { path, mode, id } = record.strip_suffix(b"\0").and_then(Listed::read).ok_or_else(unreadable)?;
             let (dir, name) = match path.iter().rposition(|b| *b == b'/') {
                 Some(slash) => (path.get(..slash), path.get(slash + 1..)),
                 None => (Some(&b""[..]), Some(path)),
@@ -185,15 +186,6 @@ fn answered(output: &[u8]) -> Option<(Option<Object>, &[u8])> {
     let (kind, size) = (fields.next()?, fields.next()?.parse().ok()?);
     let (content, rest) = rest.split_at_checked(size)?;
     Some((Some((kind.to_owned(), content.to_vec())), rest.strip_prefix(b"\n")?))
-}
-
-/// Reads `MODE KIND ID<tab>PATH`.
-fn listed(record: &[u8]) -> Option<(u32, Oid, &[u8])> {
-    let tab = memchr::memchr(b'\t', record)?;
-    let mut fields = record.get(..tab)?.split(|b| *b == b' ');
-    let mode = u32::from_str_radix(std::str::from_utf8(fields.next()?).ok()?, 8).ok()?;
-    let id = Oid::parse(fields.nth(1)?)?;
-    Some((mode, id, record.get(tab + 1..)?))
 }
 
 /// The folders above a path, the root first.

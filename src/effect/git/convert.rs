@@ -10,6 +10,7 @@ use super::attributes::{Attributes, Rules, Value};
 use super::listing::Listing;
 use super::memory::Learned;
 use super::object::{Oid, blob_id};
+use super::pattern;
 use crate::base::canon::{Digest, Hasher};
 use crate::effect::files;
 use crate::effect::reuse::stats::{Stamp, now};
@@ -22,7 +23,6 @@ use std::path::PathBuf;
 
 /// The largest file that is converted, and the largest `.gitattributes`, in bytes.
 const MOST: u64 = 256 << 20;
-const MOST_RULES: u64 = 16 << 20;
 
 /// How line ends are converted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -229,7 +229,7 @@ impl<'a> Converter<'a> {
             let missing = place.symlink_metadata().is_err_and(|e| e.kind() == io::ErrorKind::NotFound);
             return missing.then(Rules::default);
         };
-        let text = files::read_plain(&place, MOST_RULES).ok()?;
+        let text = files::read_plain(&place, pattern::MOST).ok()?;
         let id = blob_id(base.id.length(), text.len() as u64, &*text).ok()?;
         (id == base.id && base.mode & 0o170_000 == 0o100_000).then(|| Rules::read(&text, dir.is_empty()))
     }

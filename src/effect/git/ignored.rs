@@ -4,8 +4,8 @@
 
 use super::error::GitError;
 use super::object::Oid;
-use super::pattern::{Pattern, ignore_file};
-use super::{Git, is_record};
+use super::rules::{Line, NAME, Rules};
+use super::{Git, is_record, pattern};
 use crate::base::path::RepoPath;
 use crate::base::word::visible;
 use crate::effect::files::beneath::Beneath;
@@ -13,13 +13,10 @@ use rustix::fs::FileType;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// The largest `.gitignore` that is read, in bytes.
-const MOST_RULES: u64 = 16 << 20;
 /// How many files are found before it is enough.
 const MOST: usize = 10_000;
 /// How many directories are looked into.
 const MOST_DIRECTORIES: usize = 100_000;
-const NAME: &[u8] = b".gitignore";
 
 /// A file that is hidden now.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,45 +27,6 @@ pub struct NewlyIgnored {
     pub path: RepoPath,
 }
 
-/// A line, and what people are shown of it.
-struct Line {
-    pattern: Pattern,
-    shown: Rc<str>,
-}
-
-/// The lines of a directory's file, and of those above it.
-struct Rules {
-    above: Option<Rc<Rules>>,
-    /// How long the directory's path is, with its slash.
-    begins: usize,
-    lines: Vec<Line>,
-}
-
-impl Rules {
-    fn read(above: Option<Rc<Rules>>, dir: &[u8], text: &[u8]) -> Rc<Self> {
-        let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
-        let lines = text.split(|b| *b == b'\n').zip(1_usize..).filter_map(|(line, number)| {
-            let pattern = ignore_file(line).pop()?;
-            let shown = [dir, NAME, format!(":{number}: ").as_bytes(), line.trim_ascii_end()].concat();
-            Some(Line { pattern, shown: visible(&shown).into() })
-        });
-        Rc::new(Self { above, begins: dir.len(), lines: lines.collect() })
-    }
-
-    /// The line that ignores a path, if one does.
-    fn ignores(rules: Option<&Rc<Self>>, path: &[u8], is_directory: bool) -> Option<Rc<str>> {
-        let mut next = rules;
-        while let Some(rules) = next {
-            let below = path.get(rules.begins..).unwrap_or_default();
-            if let Some(line) = rules.lines.iter().rev().find(|l| l.pattern.matches(below, is_directory)) {
-                return (!line.pattern.negated).then(|| line.shown.clone());
-            }
-            next = rules.above.as_ref();
-        }
-        None
-    }
-}
-
 /// A directory that is still to be looked into.
 struct Open {
     /// With a slash at its end, unless it is the root.
@@ -77,6 +35,11 @@ struct Open {
     now: Option<Rc<Rules>>,
     /// The line that hides it, and with it all that is in it.
     hidden: Option<Rc<str>>,
+}
+
+/// What people are shown of a line: `.gitignore:3: /src/x`.
+fn shown((dir, line): (&[u8], &Line)) -> Rc<str> {
+    visible(&[dir, NAME, format!(":{}: ", line.number).as_bytes(), &line.text].concat()).into()
 }
 
 struct Look {
@@ -97,7 +60,7 @@ impl Git {
     pub fn newly_ignored(&self, base: &Oid, changed: &[RepoPath]) -> Result<Vec<NewlyIgnored>, GitError> {
         let mut before = BTreeMap::new();
         for path in changed {
-            before.insert(path.as_bytes().to_vec(), self.file_at(base, path, MOST_RULES)?.unwrap_or_default());
+            before.insert(path.as_bytes().to_vec(), self.file_at(base, path, pattern::MOST)?.unwrap_or_default());
         }
         let unreadable = |e: std::io::Error| GitError::File { path: ".".to_owned(), message: e.to_string() };
         let beneath = Beneath::open(self.root()).map_err(unreadable)?;
@@ -130,7 +93,8 @@ impl Look {
             if Rules::ignores(dir.before.as_ref(), &path, is_directory).is_some() {
                 continue;
             }
-            let hidden = dir.hidden.clone().or_else(|| Rules::ignores(dir.now.as_ref(), &path, is_directory));
+            let now = || Rules::ignores(dir.now.as_ref(), &path, is_directory).map(shown);
+            let hidden = dir.hidden.clone().or_else(now);
             match (kind, hidden) {
                 (FileType::Directory, hidden) => {
                     path.push(b'/');
@@ -151,7 +115,7 @@ impl Look {
         let path = [&dir.path, NAME].concat();
         let Some(file) = RepoPath::from_exact(&path) else { return };
         let tracked = self.is_tracked(&path);
-        let text = if tracked { self.beneath.read(&file, MOST_RULES).unwrap_or_default() } else { Vec::new() };
+        let text = if tracked { self.beneath.read(&file, pattern::MOST).unwrap_or_default() } else { Vec::new() };
         let before = self.changed.get(&path).unwrap_or(&text);
         dir.before = Some(Rules::read(dir.before.take(), &dir.path, before));
         // What lies in a hidden directory git does not read.

@@ -16,6 +16,18 @@ pub(super) struct Listed<'l> {
     pub id: Oid,
 }
 
+impl<'l> Listed<'l> {
+    /// Reads `MODE KIND ID<tab>PATH`.
+    pub(super) fn read(record: &'l [u8]) -> Option<Self> {
+        let (head, path) = record.split_at_checked(memchr::memchr(b'\t', record)?)?;
+        let mut fields = head.split(|b| *b == b' ');
+        let mode = u32::from_str_radix(std::str::from_utf8(fields.next()?).ok()?, 8).ok()?;
+        let id = Oid::parse(fields.nth(1)?)?;
+        let path = path.get(1..).filter(|path| !path.is_empty() && fields.next().is_none())?;
+        Some(Self { path, mode, id })
+    }
+}
+
 /// The files of a commit.
 #[derive(Debug, Default)]
 pub(super) struct Listing {
@@ -30,17 +42,12 @@ impl Listing {
         let mut at = 0;
         while at < text.len() {
             let end = at + memchr::memchr(0, text.get(at..)?)?;
-            let record = text.get(at..end)?;
-            let tab = memchr::memchr(b'\t', record)?;
-            let mut fields = record.get(..tab)?.split(|b| *b == b' ');
-            let mode = u32::from_str_radix(std::str::from_utf8(fields.next()?).ok()?, 8).ok()?;
-            let id = Oid::parse(fields.nth(1)?)?;
-            let path = at + tab + 1..end;
+            let Listed { path, mode, id } = Listed::read(text.get(at..end)?)?;
             let previous = files.last().map(|(range, ..)| text.get(range.clone()).unwrap_or_default());
-            if fields.next().is_some() || path.is_empty() || previous >= text.get(path.clone()) {
+            if previous >= Some(path) {
                 return None;
             }
-            files.push((path, mode, id));
+            files.push((end - path.len()..end, mode, id));
             at = end + 1;
         }
         Some(Self { text, files })

@@ -24,6 +24,7 @@ mod pattern;
 pub mod refs;
 pub mod repository;
 pub mod revision;
+mod rules;
 mod scratch;
 pub mod snapshot;
 mod tree;

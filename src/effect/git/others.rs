@@ -5,9 +5,9 @@
 
 use super::error::GitError;
 use super::index::Entry;
-use super::pattern::{Pattern, ignore_file};
+use super::rules::{self, Rules};
 use super::worktree::SUBMODULE;
-use super::{Git, is_record, repository, split_nul};
+use super::{Git, is_record, pattern, repository, split_nul};
 use crate::effect::files;
 use crate::effect::patient::{openat, read_dir};
 use crate::effect::process::ask::memory;
@@ -21,29 +21,7 @@ use std::rc::Rc;
 const COMMAND: &str = "check-ignore";
 /// What a path begins with when git is asked about it.
 const HERE: &[u8] = b"./";
-/// The largest `.gitignore` that is read, in bytes.
-const MOST_RULES: u64 = 16 << 20;
 const DIRECTORY: OFlags = OFlags::DIRECTORY.union(OFlags::RDONLY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
-
-/// The patterns of a directory, and of those above it.
-struct Rules {
-    above: Option<Rc<Rules>>,
-    /// How long the directory's path is, with its slash.
-    begins: usize,
-    patterns: Vec<Pattern>,
-}
-
-fn is_ignored(rules: Option<&Rc<Rules>>, path: &[u8], is_directory: bool) -> bool {
-    let mut next = rules;
-    while let Some(rules) = next {
-        let below = path.get(rules.begins..).unwrap_or_default();
-        if let Some(pattern) = rules.patterns.iter().rev().find(|p| p.matches(below, is_directory)) {
-            return !pattern.negated;
-        }
-        next = rules.above.as_ref();
-    }
-    false
-}
 
 /// A directory that is still to be looked into.
 struct Open<'e> {
@@ -143,7 +121,7 @@ fn look_into<'e>(
         found.push(dir.path);
         return Ok(());
     }
-    if listed.iter().any(|e| e.file_name().to_bytes() == b".gitignore") {
+    if listed.iter().any(|e| e.file_name().to_bytes() == rules::NAME) {
         dir.rules = with_rules(git, &dir);
     }
     for entry in listed {
@@ -165,14 +143,14 @@ fn look_into<'e>(
             // Of a submodule, what is in it is compared with its own commit.
             FileType::Directory
                 if tracked.is_none_or(|entry| entry.mode != SUBMODULE)
-                    && !is_ignored(dir.rules.as_ref(), &path, true) =>
+                    && Rules::ignores(dir.rules.as_ref(), &path, true).is_none() =>
             {
                 path.push(b'/');
                 let below = dir.below(&path);
                 open.push(Open { path, rules: dir.rules.clone(), tracked: below });
             }
             FileType::RegularFile | FileType::Symlink
-                if tracked.is_none() && !is_ignored(dir.rules.as_ref(), &path, false) =>
+                if tracked.is_none() && Rules::ignores(dir.rules.as_ref(), &path, false).is_none() =>
             {
                 found.push(path);
             }
@@ -190,10 +168,10 @@ fn is_repository(git: &Git, path: &[u8]) -> bool {
 
 /// The rules above, and those of this directory if its file is tracked.
 fn with_rules(git: &Git, dir: &Open<'_>) -> Option<Rc<Rules>> {
-    let path = [&dir.path, &b".gitignore"[..]].concat();
+    let path = [&dir.path, rules::NAME].concat();
     let text = dir
         .is_tracked(&path)
-        .and_then(|_| files::read_plain(&git.root().join(std::ffi::OsStr::from_bytes(&path)), MOST_RULES).ok());
+        .and_then(|_| files::read_plain(&git.root().join(std::ffi::OsStr::from_bytes(&path)), pattern::MOST).ok());
     let Some(text) = text else { return dir.rules.clone() };
-    Some(Rc::new(Rules { above: dir.rules.clone(), begins: dir.path.len(), patterns: ignore_file(&text) }))
+    Some(Rules::read(dir.rules.clone(), &dir.path, &text))
 }

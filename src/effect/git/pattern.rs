@@ -2,6 +2,9 @@
 
 use std::collections::BTreeSet;
 
+/// The largest file of patterns that is read, in bytes.
+pub(super) const MOST: u64 = 16 << 20;
+
 /// A pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Pattern {
@@ -34,11 +37,12 @@ impl Pattern {
     }
 }
 
-/// The patterns of a `.gitignore`.
-pub(super) fn ignore_file(text: &[u8]) -> Vec<Pattern> {
+/// The lines of a `.gitignore` that are patterns: number, text, pattern.
+pub(super) fn ignore_lines(text: &[u8]) -> impl Iterator<Item = (usize, &[u8], Pattern)> {
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
     let lines = text.split(|b| *b == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
-    lines.filter(|line| !line.starts_with(b"#")).filter_map(|line| Pattern::parse(without_spaces(line))).collect()
+    let numbered = (1..).zip(lines).filter(|(_, line)| !line.starts_with(b"#"));
+    numbered.filter_map(|(number, line)| Some((number, line, Pattern::parse(without_spaces(line))?)))
 }
 
 /// A line without the spaces at its end, unless they are escaped.
@@ -218,9 +222,9 @@ mod tests {
         let directory = Pattern::parse(b"a/").unwrap();
         assert!(directory.matches(b"x/a", true) && !directory.matches(b"a", false));
         assert_eq!(Pattern::parse(b"/"), None);
-        let patterns = ignore_file(b"\xef\xbb\xbf# no\r\n\na  \r\nb\\ \n!c\n");
-        let texts: Vec<_> = patterns.iter().map(|p| (p.text.as_slice(), p.negated)).collect();
-        assert_eq!(texts, [(&b"a"[..], false), (b"b\\ ", false), (b"c", true)]);
+        let lines: Vec<_> = ignore_lines(b"\xef\xbb\xbf# no\r\n\na  \r\nb\\ \n!c\n").collect();
+        let texts: Vec<_> = lines.iter().map(|(n, text, p)| (*n, *text, p.text.as_slice(), p.negated)).collect();
+        assert_eq!(texts, [(3, &b"a  "[..], &b"a"[..], false), (4, b"b\\ ", b"b\\ ", false), (5, b"!c", b"c", true)]);
     }
 
     #[test]

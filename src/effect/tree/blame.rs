@@ -16,7 +16,7 @@ const WAYS: usize = 3;
 /// What was found.
 #[derive(Debug)]
 pub(super) struct Found {
-    /// Of files that nobody may have changed.
+    /// Of files that must not change.
     pub caveats: Vec<Caveat>,
     /// The steps that are known to have changed some, and what.
     pub failed: Vec<(String, String)>,
@@ -180,7 +180,7 @@ fn grown(before: BTreeMap<RepoPath, Vec<&str>>) -> Option<Caveat> {
 pub(super) fn new_files(new: &[NewFile], now: &Snapshot) -> Caveat {
     let mut ways: Vec<(String, String)> = Vec::new();
     for file in new {
-        // The uppermost folder that has no tracked file stands for all below it.
+        // The uppermost folder without a tracked file is named for all that is below it.
         let text = file.path.to_string();
         let folder = text.match_indices('/').map(|(at, _)| text.get(..at).unwrap_or_default());
         let free = folder.into_iter().find(|folder| !now.has_tracked_below(folder.as_bytes()));

@@ -36,7 +36,7 @@ struct List {
     /// What its `cd` and `export` have changed so far, and where it began.
     carried: Carried,
     from: RepoPath,
-    /// The last of them, while no command stands behind it.
+    /// The last of them, while no command comes after it.
     waiting: Option<(String, Place)>,
 }
 
@@ -101,7 +101,7 @@ impl<'s> Builder<'s> {
         self.list = Some(List { carried, from, waiting: None });
         let read = read(self);
         if let Some((text, place)) = self.list.take().and_then(|list| list.waiting) {
-            self.state(&text, place, "no command stands behind it");
+            self.state(&text, place, "no command comes after it");
         }
         read
     }

@@ -56,7 +56,7 @@ impl Builder<'_> {
                     let text = text.clone();
                     self.replace_unsupported(*draft, &check.id, &text);
                 }
-                // What the list has carried to it stands in a block, which has a name.
+                // A command with a directory or variables of the list is written as a block, which has a name.
                 _ if !draft.settings.is_empty() => {
                     let name = Some(At::new(check.id.clone(), draft.place));
                     self.draft.entries.push(Entry::Check(Box::new(Check { name, ..*draft })));
@@ -117,7 +117,7 @@ impl Builder<'_> {
             return;
         };
         if only_changes_shell(text) {
-            self.state(text, check.place, "no command stands behind it, or only a shell can follow it");
+            self.state(text, check.place, "no command comes after it, or only a shell can follow it");
             return;
         }
         let own = check

@@ -12,7 +12,7 @@ pub(super) struct Heard {
     pub failed: bool,
     /// What the failure is like.
     pub failure: Option<Digest>,
-    /// Somebody says that it is done, and runs are what says so of this subject.
+    /// The caller says that it is done, of a subject that is verified by runs.
     pub claimed: bool,
     /// Nothing applies to the whole change.
     pub nothing: bool,
@@ -21,7 +21,7 @@ pub(super) struct Heard {
     pub run_id: Option<String>,
     pub status: Status,
     pub verdict: Option<Verdict>,
-    /// Verification passed, or somebody says so: earlier failures are history.
+    /// Verification passed, or the caller says so: earlier failures are history.
     pub verified: bool,
 }
 

@@ -175,7 +175,7 @@ fn a_word_that_nothing_changed_is_not_believed_of_what_runs_verify() {
     let (of_its_own, own) = round(&ledger, "S", Said::ByHand(Status::Continue), Change::Files(0), "2");
     assert_eq!((own.counter, own.no_change), (0, false));
     assert_eq!(round(&of_its_own, "S", green(None), Change::Auto, "2").1.counter, 1);
-    // Nor does somebody else's word hide it.
+    // A word for another subject does not hide it either.
     let (of_another, _) = round(&ledger, "T", Said::ByHand(Status::Continue), Change::Files(0), "2");
     assert_eq!(round(&of_another, "S", green(None), Change::Auto, "2").1.counter, 1);
     assert_eq!(round(&ledger, "S", green(None), Change::Auto, "1").1.counter, 2);

@@ -1,6 +1,6 @@
 //! Which order follows from what checks make, clean and ask for? It gives way to `needs` and `sequence`.
 
-use super::graph::Graph;
+use super::graph::{Graph, positions};
 use super::{Bundle, MANY};
 use crate::base::glob::{Glob, overlap};
 use std::collections::{BTreeMap, BTreeSet};
@@ -101,7 +101,7 @@ pub(super) fn add(graph: &mut Graph, tiers: &[u8], wishes: &[Bundle]) -> Vec<Bun
     added
 }
 
-/// What can be said of a bundle: nothing stands before itself or in a later tier. Nodes that are on both sides contradict each other,
+/// What of a bundle is possible: no node before itself, or before one of an earlier tier. Nodes that are on both sides contradict each other,
 /// so that they are by themselves.
 fn split(bundle: &Bundle, tiers: &[u8]) -> Vec<Bundle> {
     let tier = |node: &usize| tiers.get(*node).copied().unwrap_or(0);
@@ -127,12 +127,7 @@ fn split(bundle: &Bundle, tiers: &[u8]) -> Vec<Bundle> {
 /// Of what may contradict each other, what stays. `graph` gets all of it, and what was `added` before.
 fn resolve(graph: &mut Graph, tiers: &[u8], open: &[Bundle], added: &[Bundle]) -> Vec<Bundle> {
     let hard = graph.sort(tiers);
-    let mut position = vec![0; hard.len()];
-    for (at, node) in hard.iter().enumerate() {
-        if let Some(p) = position.get_mut(*node) {
-            *p = at;
-        }
-    }
+    let position = positions(&hard);
     let at = |node: &usize| position.get(*node).copied().unwrap_or(0);
     let mut stay = Vec::new();
     if open.iter().map(|b| b.before.len() * b.after.len()).sum::<usize>() > MANY {

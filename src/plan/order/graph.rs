@@ -1,4 +1,4 @@
-//! What stands before what, as a graph that stays as large as what is said: "each of these before each of those" is one node.
+//! Which node comes before which, as a graph that stays as large as what is said: "each of these before each of those" is one node.
 
 use super::Bundle;
 use std::cmp::Reverse;
@@ -53,7 +53,7 @@ impl Graph {
         walk(&self.next, from)
     }
 
-    /// Of each node, whether it is one of these or stands before one.
+    /// Of each node, whether it is one of these or comes before one.
     pub fn preceding(&self, to: impl IntoIterator<Item = usize>) -> Vec<bool> {
         walk(&self.previous, to)
     }
@@ -159,4 +159,14 @@ fn walk(edges: &[Vec<usize>], from: impl IntoIterator<Item = usize>) -> Vec<bool
 /// Sets a flag; whether it was not set.
 fn mark(flags: &mut [bool], at: usize) -> bool {
     flags.get_mut(at).is_some_and(|flag| !std::mem::replace(flag, true))
+}
+/// For each node its position in an order.
+pub(super) fn positions(order: &[usize]) -> Vec<usize> {
+    let mut positions = vec![0; order.len()];
+    for (at, node) in order.iter().enumerate() {
+        if let Some(position) = positions.get_mut(*node) {
+            *position = at;
+        }
+    }
+    positions
 }

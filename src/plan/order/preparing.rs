@@ -137,7 +137,7 @@ impl Adding<'_> {
         if stuck.is_empty() {
             return;
         }
-        // What some of them wait for: a check that stands for a command of the list, and what that needs.
+        // What some of them wait for: a check that is a command of the list, too, and what that needs.
         for command in 0..alone {
             let before = self.graph.preceding([command]);
             let after: Vec<usize> = stuck.iter().filter(|n| before.get(**n) != Some(&true)).copied().collect();

@@ -1,5 +1,6 @@
 //! What does each node wait for directly? The fewest that imply all others.
 
+use super::graph::positions;
 use super::{Bundle, MANY};
 
 /// For each position in the order the positions that it waits for.
@@ -17,12 +18,7 @@ pub(super) fn predecessors(
     [strong, weak]: [&[Bundle]; 2],
     full: bool,
 ) -> (Vec<Vec<usize>>, Vec<Vec<usize>>) {
-    let mut position = vec![0; order.len()];
-    for (at, node) in order.iter().enumerate() {
-        if let Some(p) = position.get_mut(*node) {
-            *p = at;
-        }
-    }
+    let position = positions(order);
     let most = largest(strong.iter().chain(weak));
     let mut strong = lists(&position, strong, most);
     let mut weak = lists(&position, weak, most);
@@ -95,7 +91,7 @@ fn lists(position: &[usize], bundles: &[Bundle], most: usize) -> Lists {
 }
 
 /// Takes out of `lists` what follows from them together with `others`. Looks at a few thousand predecessors at a time: for each
-/// node, which of them stand before what it waits for.
+/// node, which of them come before what it waits for.
 fn reduce(lists: &mut Lists, others: &[Vec<usize>]) {
     let both = |lists: &Lists, node: usize| {
         lists.get(node).into_iter().chain(others.get(node)).flatten().copied().collect::<Vec<usize>>()

@@ -1,4 +1,4 @@
-//! Why does one step stand before another?
+//! Why does one step come before another?
 
 use crate::base::glob::overlap;
 use crate::plan::{Plan, Step};
@@ -28,11 +28,11 @@ pub enum Witness {
     Tier,
     /// Neither: the order of the contract.
     Base,
-    /// It does not stand before it.
+    /// It does not come before it.
     None,
 }
 
-/// Says why the step at `before` stands before the one at `after`. Of several shortest chains the one through the
+/// Says why the step at `before` comes before the one at `after`. Of several shortest chains the one through the
 /// earliest predecessors.
 #[must_use]
 pub fn witness(plan: &Plan, before: usize, after: usize) -> Witness {

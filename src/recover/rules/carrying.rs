@@ -4,13 +4,13 @@
 
 use super::Case;
 use crate::base::carried::Carried;
-use crate::base::command::{Env, Link, to_text};
+use crate::base::command::{Env, Link, Unsupported, to_text};
 use crate::base::path::RepoPath;
 use crate::plan::{Origin, Plan, Step};
 use crate::recover::rewrite::{Change, positions, replace_predecessor};
 
 /// Takes the step away and gives each step behind it the directory and the variables. `None` when it is anything else, nothing
-/// stands behind it, or what it does cannot be said without a shell.
+/// comes after it, or what it does cannot be said without a shell.
 pub(super) fn carry(case: &Case<'_>) -> Option<Result<Change, String>> {
     let behind = case.plan.steps.get(case.index + 1..).filter(|steps| !steps.is_empty())?;
     if !is_list(case.plan) || !is_carried(case.step) {
@@ -40,10 +40,8 @@ fn is_list(plan: &Plan) -> bool {
     plan.contract.is_none() && plan.steps.iter().all(|s| s.origin == Origin::Explicit)
 }
 
-/// Whether a step is nothing but `cd` and `export`.
 fn is_carried(step: &Step) -> bool {
-    let only = |chain: &[Link]| !chain.is_empty() && chain.iter().all(Link::is_carried);
-    step.unsupported.as_ref().is_some_and(|u| only(&u.chain))
+    step.unsupported.as_ref().is_some_and(Unsupported::is_carried)
 }
 
 /// Whether a step will be carried, too.

@@ -1,4 +1,4 @@
-//! Which steps does a conjunction `cd a && export B=1 && c` stand for?
+//! Which steps is a conjunction `cd a && export B=1 && c`?
 
 use super::Case;
 use crate::base::carried::Carried;

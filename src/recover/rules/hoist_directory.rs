@@ -9,7 +9,7 @@ use crate::recover::bare::{bare_plan, plan_of_words};
 use crate::recover::rewrite::Change;
 use crate::recover::{Failure, FailureCode};
 
-/// A leading `cd` inside the repository moves into the `dir` of what stands behind it, and an `export` into its `env`. Of several
+/// A leading `cd` inside the repository moves into the `dir` of what comes after it, and an `export` into its `env`. Of several
 /// commands behind it each becomes a step, as with `split-conjunction`. In a bare list a `cd` or an `export` alone moves into all
 /// commands behind it.
 pub const RULE: Rule = Rule {

@@ -21,7 +21,7 @@ pub(super) struct Planned {
     pub held: Option<Held>,
     /// The plan, or a share of it.
     pub plan: Plan,
-    /// How the plan file stands to the present, if there is one.
+    /// In what the plan file differs from the present, if there is one.
     pub saved_plan: Option<SavedPlan>,
     /// Where, and under which contract.
     pub session: Session,
@@ -42,7 +42,7 @@ pub(super) fn planned(
     is_loop: bool,
     look: &mut dyn FnMut(&Session) -> Result<Vec<Caveat>, Failure>,
 ) -> Result<Planned, Failure> {
-    // Where a flag of the request stands beside it, clap forgets that it asked for `--plan`.
+    // With a flag of the request beside it, clap forgets that it asked for `--plan`.
     if args.saved.plan.is_none() && (args.saved.allow_drift || args.saved.plan_as_is) {
         let flag = if args.saved.allow_drift { "--allow-drift" } else { "--plan-as-is" };
         return Err(Failure::usage("vplan::usage::plan", format!("`{flag}` is about a plan file"))

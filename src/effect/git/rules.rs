@@ -1,0 +1,52 @@
+//! What do the `.gitignore` files on the way to a path say of it?
+
+use super::pattern::{Pattern, ignore_lines};
+use std::rc::Rc;
+
+/// What such a file is called.
+pub(super) const NAME: &[u8] = b".gitignore";
+
+/// A line that means something.
+pub(super) struct Line {
+    pub number: usize,
+    pub pattern: Pattern,
+    /// As it is written, without the space at its end.
+    pub text: Box<[u8]>,
+}
+
+/// The lines of a directory's file, and of the files above it.
+pub(super) struct Rules {
+    above: Option<Rc<Rules>>,
+    /// The directory's path, with a slash at its end, unless it is the root.
+    pub dir: Box<[u8]>,
+    lines: Vec<Line>,
+}
+
+impl Rules {
+    /// Those of a directory whose file has this text.
+    pub(super) fn read(above: Option<Rc<Self>>, dir: &[u8], text: &[u8]) -> Rc<Self> {
+        let line = |(number, text, pattern): (usize, &[u8], Pattern)| Line {
+            number,
+            pattern,
+            text: text.trim_ascii_end().into(),
+        };
+        Rc::new(Self { above, dir: dir.into(), lines: ignore_lines(text).map(line).collect() })
+    }
+
+    /// The line that ignores a path below the directory, if one does, with the directory whose file it is in.
+    pub(super) fn ignores<'r>(
+        rules: Option<&'r Rc<Self>>,
+        path: &[u8],
+        is_directory: bool,
+    ) -> Option<(&'r [u8], &'r Line)> {
+        let mut next = rules;
+        while let Some(rules) = next {
+            let below = path.get(rules.dir.len()..).unwrap_or_default();
+            if let Some(line) = rules.lines.iter().rev().find(|l| l.pattern.matches(below, is_directory)) {
+                return (!line.pattern.negated).then_some((&*rules.dir, line));
+            }
+            next = rules.above.as_ref();
+        }
+        None
+    }
+}
