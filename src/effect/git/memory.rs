@@ -23,7 +23,7 @@ const TABLE: &str = "files";
 /// The largest table, and the largest listing, in bytes.
 const MOST: u64 = 512 << 20;
 const LISTING: &str = "tree-";
-const MAGIC: &[u8; 16] = b"vplan listing 1\n";
+const MAGIC: &[u8; 16] = b"vplan listing 2\n";
 /// How many listings are kept.
 const LISTINGS: usize = 16;
 /// What opening a file costs, in bytes that could be read meanwhile.

@@ -43,7 +43,7 @@ enum Is {
     Written,
     /// What one of them may delete, or reports in; or a change of what git does not have.
     Other,
-    /// A file that was not there.
+    /// A file that was not there, and that a step may have made.
     New,
     /// What none of them may change.
     Forbidden,
@@ -57,9 +57,9 @@ fn what(changed: &Changed, ran: &[&Step], plan: &Plan) -> Is {
         Is::Product
     } else if ran.iter().any(|s| s.writes.as_ref().is_some_and(|w| w.selects(path))) {
         Is::Written
-    } else if changed.was == Was::New {
+    } else if changed.was == Was::New && !ran.is_empty() {
         Is::New
-    } else if changed.was == Was::Untracked
+    } else if changed.was != Was::Tracked
         || ran.iter().any(|s| s.cleans.iter().any(|glob| glob.matches(path)) || reports(s))
     {
         Is::Other
@@ -208,4 +208,25 @@ pub(super) fn new_files(new: &[NewFile], now: &Snapshot) -> Caveat {
         "settle it with {ignored} in `.gitignore`, or with `produces {}` in the check",
         produced.replace(", ", " ")
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recover::bare::plan_of_words;
+    use std::sync::Arc;
+
+    /// What appears while no step runs is no step's: the tree with it is another one.
+    #[test]
+    fn a_new_file_is_left_by_a_step_only_if_one_ran() {
+        let plan = plan_of_words(&["true"]);
+        let id = plan.steps[0].id.clone();
+        let path = RepoPath::parse(b"src/new").unwrap();
+        for (ran, left) in [(BTreeSet::from([id]), true), (BTreeSet::new(), false)] {
+            let changed = vec![Changed { path: path.clone(), was: Was::New }];
+            let spans = [Span { ran, over: BTreeSet::new(), changed }];
+            let found = blame(&spans, &Run { plans: &[Arc::new(plan.clone())], contract: None, records: &[] });
+            assert_eq!((found.left.contains(&path), found.others.contains(&path)), (left, !left));
+        }
+    }
 }
