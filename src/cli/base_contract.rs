@@ -51,12 +51,18 @@ pub struct Terms<'a> {
 }
 
 impl<'a> Terms<'a> {
-    /// Those of a plain run, or of a look.
+    /// Those of a plain run.
     #[must_use]
-    pub fn plain(session: &'a Session, may_ask: bool) -> Self {
-        let base = session.gathered.base.as_ref();
-        Self { base, present: None, effect: Effect::Narrows, accepted: &[], subject: None, may_ask }
+    pub fn plain(base: Option<&'a Oid>) -> Self {
+        Self { base, present: None, effect: Effect::Narrows, accepted: &[], subject: None, may_ask: true }
     }
+}
+
+/// Those of a plan that is only looked at. What only git could tell is left to the run.
+#[must_use]
+pub fn of_look(session: &Session, global: &Global) -> Vec<Caveat> {
+    let base = judged_since(session, global);
+    caveats(session, global, &Terms { may_ask: false, ..Terms::plain(base.as_ref()) })
 }
 
 /// What is to be said of the contract beside that of the base. Where neither the contract nor what it imports nor its lock has changed
@@ -109,7 +115,7 @@ pub fn of_run(
     let is_round = subject.is_some() || is_loop;
     let effect = if is_round { Effect::Incomplete } else { Effect::Narrows };
     let base = judged_since(session, global);
-    let plain = Terms { base: base.as_ref(), effect, accepted: &accepted, subject, ..Terms::plain(session, true) };
+    let plain = Terms { effect, accepted: &accepted, subject, ..Terms::plain(base.as_ref()) };
     let terms = match held {
         Some(held) => Terms { base: held.base.as_ref(), present: held.present.as_ref(), ..plain },
         None => plain,

@@ -240,7 +240,7 @@ impl<'a> Asker<'a> {
             let (effect, accepted) = (Effect::Incomplete, self.accepted.as_slice());
             let subject = self.wanted.subject.as_deref();
             let base = judged_since(&self.session, self.global);
-            let terms = Terms { base: base.as_ref(), effect, accepted, subject, ..Terms::plain(&self.session, true) };
+            let terms = Terms { effect, accepted, subject, ..Terms::plain(base.as_ref()) };
             attach(&mut plan, caveats(&self.session, self.global, &terms));
             self.made.insert(key.clone(), Made { plan, repaired });
         }

@@ -306,6 +306,14 @@ fn names_of_files_do_not_hide_it() {
     for flags in [&["--changed", "src/a"][..], &["--all"], &["--changed-none"], &["--staged"]] {
         refused(&project, "lint", flags);
     }
+    // Committed, so that HEAD has the weak contract too. What is looked at is said of as what is run.
+    project.commit("weaker");
+    for flags in [&["--changed", "contracts/verify.vplan"][..], &["--all"], &["--staged"]] {
+        for command in ["run", "explain", "plan"] {
+            let ran = project.run(&[&[command][..], flags, &["--format", "json"]].concat());
+            assert!(said(&ran, "contract_weakened").is_some(), "{command} {flags:?}: {}", ran.out());
+        }
+    }
 }
 
 #[test]

@@ -70,7 +70,7 @@ fn what_is_not_promised_is_named() {
     let examples = PAGE.lines().filter_map(|line| line.strip_prefix("```sh "));
     let tried = [
         "tests", "ignored", "links", "home", "path", "refs", "state", "accept", "record", "reset", "narrowed",
-        "inputs", "sandbox",
+        "inputs", "sandbox", "killed", "mapped",
     ];
     assert_eq!(examples.collect::<BTreeSet<_>>(), BTreeSet::from(tried));
 }
@@ -139,4 +139,24 @@ fn a_step_is_not_confined() {
     project.write("sandbox.sh", "touch ../outside\nprintenv TOKEN | base64\n");
     shown(&project, "sandbox").exits(0);
     assert!(project.exists("../outside"));
+}
+
+#[test]
+fn a_hook_can_be_killed() {
+    let project = red("sh test.sh", "ok\n", "bad\n");
+    let ran = shown(&project, "killed").exits(0).out();
+    assert!(!ran.contains("block"), "{ran}");
+}
+
+/// The kernel may write the page back between the two writes: then it notes a time after all.
+#[test]
+fn what_is_written_through_a_mapping_is_not_seen() {
+    assert!(super::supervisor::python(), "python3 is needed");
+    let tried = || {
+        let project = red("grep -q ok src/a", "ok\n", "bad\n");
+        let ran = shown(&project, "mapped");
+        assert_eq!(project.read("src/a"), "bad\n");
+        ran.exit == Some(0)
+    };
+    assert!((0..5).any(|_| tried()));
 }

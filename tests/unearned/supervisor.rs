@@ -54,7 +54,7 @@ fn users() -> Vec<bool> {
     if is_root { vec![false, true] } else { vec![false] }
 }
 
-fn python() -> bool {
+pub fn python() -> bool {
     Command::new("/usr/bin/python3").arg("--version").stdout(Stdio::null()).status().is_ok_and(|s| s.success())
 }
 

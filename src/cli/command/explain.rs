@@ -2,7 +2,7 @@
 
 use super::format;
 use crate::cli::args::{Explain, Format, Global};
-use crate::cli::base_contract::{Terms, attach, caveats};
+use crate::cli::base_contract::{attach, of_look};
 use crate::cli::error::Failure;
 use crate::cli::propose::Asking;
 use crate::cli::render::style::Colors;
@@ -25,7 +25,7 @@ pub fn run(global: &Global, args: &Explain, terminal: &Terminal) -> Result<u8, F
     let format = format(global, known)?;
     let mut session = Session::open(global, &args.request, terminal)?;
     let (mut plan, facts) = session.plan(&args.request, Asking::Recorded)?;
-    attach(&mut plan, caveats(&session, global, &Terms::plain(&session, false)));
+    attach(&mut plan, of_look(&session, global));
     let style = Colors(terminal.color);
     let options = Options { style: &style, width: terminal.width, ..Options::default() };
     let out = match (&args.name, format) {

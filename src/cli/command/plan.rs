@@ -5,7 +5,7 @@ use crate::base::canon::Digest;
 use crate::base::inert::kdl_without_commands;
 use crate::base::word::visible;
 use crate::cli::args::{Format, Global, PlanArgs};
-use crate::cli::base_contract::{Terms, attach, caveats};
+use crate::cli::base_contract::{attach, of_look};
 use crate::cli::error::Failure;
 use crate::cli::propose::Asking;
 use crate::cli::render::style::{Colors, count};
@@ -34,7 +34,7 @@ pub fn run(global: &Global, args: &PlanArgs, terminal: &Terminal) -> Result<u8, 
         session.leave_out(path);
     }
     let (mut plan, facts) = session.plan(&args.request, Asking::Recorded)?;
-    attach(&mut plan, caveats(&session, global, &Terms::plain(&session, false)));
+    attach(&mut plan, of_look(&session, global));
     if let (Some(path), Some(form)) = (&args.output, form) {
         write(path, form, &plan)?;
         if global.format == Some(Format::Json) {
